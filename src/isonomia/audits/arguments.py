@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,8 +14,12 @@ from isonomia.audits.registry import audit_for
 from isonomia.engine.parameters import NullObserver, Observer
 from isonomia.errors import UsageError, nearest
 from isonomia.evidence.looks import planned_report
+from isonomia.models.executable import ExecutableModel
+from isonomia.models.http import HttpModel
+from isonomia.models.protocol import Model, named_models, unwrap
 from isonomia.populations.domains.protocol import is_domain
 from isonomia.populations.finite import Sample
+from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population, is_population
 from isonomia.populations.recorded import RecordedPopulation
 from isonomia.spec.property import parse
@@ -206,3 +210,34 @@ def checked_ranges(ranges: Mapping[str, tuple[float, float]]) -> dict[str, tuple
             raise UsageError(f"expected the range of {name!r} as (low, high) with low < high, but got {pair!r}")
         checked[name] = (low, high)
     return checked
+
+
+def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
+    """The columns that a property uses as outcome, which the model is not given."""
+    return audit_for(prop).outcomes(prop)
+
+
+def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:
+    """Refuse to send a service or a program a column that may be the outcome.
+
+    Raises
+    ------
+    UsageError
+        If rows would leave this process with such a column, and nobody said which columns to send.
+    """
+    several = named_models(model)
+    for each in () if several is None else several.models.values():
+        refuse_unclear_outcome(each, props, withheld)
+    inner = unwrap(model)
+    if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
+        return
+    candidates = [name for prop in props for name in audit_for(prop).unclear_outcomes(prop)]
+    unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
+    if unclear:
+        name = unclear[0]
+        raise UsageError(
+            f"the property uses {name!r}, which may be the outcome, and {model.name} would be sent this column. "
+            f"Name the columns to send, with or without {name!r}: features=[...] of the model or in its file, or "
+            f"--features COLUMN,... at the command line. A property with outcome={name!r} does not send it",
+            name=name,
+        )

@@ -24,8 +24,10 @@ from isonomia.audits.arguments import (
     checked_width,
     checked_workers,
     counted_looks,
+    outcomes_of,
+    refuse_unclear_outcome,
 )
-from isonomia.audits.given_models import outcomes_of, refuse_unclear_outcome, several_models
+from isonomia.audits.given_models import several_models
 from isonomia.audits.pieces import fingerprint_by_workers
 from isonomia.audits.protocol import AuditProperty, Check
 from isonomia.audits.registry import audit_for

@@ -1,4 +1,4 @@
-"""What a check is given as its model: what it must not be sent; several models, or columns with stored answers."""
+"""Several models in one check: by name, or as columns with stored answers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from isonomia.audits.protocol import AuditProperty
-from isonomia.audits.registry import audit_for
 from isonomia.errors import SpecError, UsageError, nearest
 from isonomia.models.adapt import adapt
-from isonomia.models.executable import ExecutableModel
-from isonomia.models.http import HttpModel
-from isonomia.models.named import NamedModels, named_models
-from isonomia.models.protocol import Model, unwrap
+from isonomia.models.named import NamedModels
+from isonomia.models.protocol import Model
 from isonomia.models.session import open_session
-from isonomia.populations.profile import protected_attribute
 from isonomia.populations.protocol import Population
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.property import Property
@@ -35,37 +31,6 @@ from isonomia.spec.tree import (
     nodes,
     rebuilt,
 )
-
-
-def outcomes_of(prop: AuditProperty) -> tuple[str, ...]:
-    """The columns that a property uses as outcome, which the model is not given."""
-    return audit_for(prop).outcomes(prop)
-
-
-def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withheld: Sequence[str]) -> None:
-    """Refuse to send a service or a program a column that may be the outcome.
-
-    Raises
-    ------
-    UsageError
-        If rows would leave this process with such a column, and nobody said which columns to send.
-    """
-    several = named_models(model)
-    for each in () if several is None else several.models.values():
-        refuse_unclear_outcome(each, props, withheld)
-    inner = unwrap(model)
-    if not isinstance(inner, HttpModel | ExecutableModel) or inner.features is not None:
-        return
-    candidates = [name for prop in props for name in audit_for(prop).unclear_outcomes(prop)]
-    unclear = [name for name in candidates if name not in withheld and protected_attribute(name) is None]
-    if unclear:
-        name = unclear[0]
-        raise UsageError(
-            f"the property uses {name!r}, which may be the outcome, and {model.name} would be sent this column. "
-            f"Name the columns to send, with or without {name!r}: features=[...] of the model or in its file, or "
-            f"--features COLUMN,... at the command line. A property with outcome={name!r} does not send it",
-            name=name,
-        )
 
 
 def several_models(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.models.checked import array_from, ask
-from isonomia.models.protocol import Answer, Model, ModelFacts, PassesOn, RecordedModel, model_facts, unwrap
+from isonomia.models.protocol import Answer, Model, ModelFacts, SeveralModels, model_facts
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.columns import host
@@ -19,7 +19,7 @@ from isonomia.spec.tree import Output, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedModels(PassesOn):
+class NamedModels(SeveralModels):
     """Models by name. For each row, its prediction is a tuple of what they say, one entry for each of ``outputs``.
 
     So a row and all its answers stay together wherever answers are cut, joined, compared or stored.
@@ -103,23 +103,3 @@ class NamedModels(PassesOn):
         assert answer.prediction is not None, "the models were asked"
         columns = zip(*answer.prediction.tolist(), strict=True)
         return {output: array_from(list(values)) for output, values in zip(self.outputs, columns, strict=True)}
-
-
-def named_models(model: Model | None) -> NamedModels | None:
-    """The models by name, whatever stands around them; ``None`` where there is one model, or none."""
-    inner = None if model is None else unwrap(model)
-    return inner if isinstance(inner, NamedModels) else None
-
-
-def asks_each(model: Model) -> int:
-    """How many models are asked about each row."""
-    several = named_models(model)
-    return 1 if several is None else len(several.models)
-
-
-def model_names(model: Model | None) -> tuple[str, ...] | None:
-    """The names of several models; empty where there is one model or none, ``None`` where only a record is left."""
-    if model is not None and isinstance(unwrap(model), RecordedModel):
-        return None
-    several = named_models(model)
-    return () if several is None else tuple(several.models)

@@ -18,8 +18,7 @@ from isonomia.errors import ModelError
 from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
 from isonomia.models.meter import charge, unmetered
-from isonomia.models.named import asks_each
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.protocol import Answer, Model, asks_each
 from isonomia.populations.table import Table
 from isonomia.spec.columns import is_tensor, namespace
 

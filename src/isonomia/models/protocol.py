@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from isonomia.errors import DataError, UsageError
 from isonomia.populations.table import Table
-from isonomia.spec.tree import Value
+from isonomia.spec.tree import Output, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +107,19 @@ class PassesOn:
     """What passes rows on to other models; they are charged where they end."""
 
     __slots__ = ()
+
+
+class SeveralModels(PassesOn, ABC):
+    """Several models by name, which answer about the same rows as one."""
+
+    __slots__ = ()
+
+    models: Mapping[str, Model]
+    outputs: tuple[Output, ...]
+
+    @abstractmethod
+    def split(self, answer: Answer) -> dict[Output, NDArray[Any]]:
+        """What each output of a property is for each row."""
 
 
 class AroundModel(PassesOn):
@@ -274,3 +288,23 @@ class RecordedModel:
     def fingerprint(self) -> str:
         """The fingerprint that the model had."""
         return self.stored_fingerprint
+
+
+def named_models(model: Model | None) -> SeveralModels | None:
+    """The models by name, whatever stands around them; ``None`` where there is one model, or none."""
+    inner = None if model is None else unwrap(model)
+    return inner if isinstance(inner, SeveralModels) else None
+
+
+def asks_each(model: Model) -> int:
+    """How many models are asked about each row."""
+    several = named_models(model)
+    return 1 if several is None else len(several.models)
+
+
+def model_names(model: Model | None) -> tuple[str, ...] | None:
+    """The names of several models; empty where there is one model or none, ``None`` where only a record is left."""
+    if model is not None and isinstance(unwrap(model), RecordedModel):
+        return None
+    several = named_models(model)
+    return () if several is None else tuple(several.models)

@@ -42,9 +42,18 @@ from isonomia.models.decoder import VectorAnswers
 from isonomia.models.executable import ExecutableModel
 from isonomia.models.http import HttpModel
 from isonomia.models.meter import charge, current_meter, send
-from isonomia.models.named import NamedModels, asks_each, named_models
+from isonomia.models.named import NamedModels
 from isonomia.models.parallel import Question, Workers
-from isonomia.models.protocol import Answer, AroundModel, Model, RecordedModel, model_facts, unwrap
+from isonomia.models.protocol import (
+    Answer,
+    AroundModel,
+    Model,
+    RecordedModel,
+    asks_each,
+    model_facts,
+    named_models,
+    unwrap,
+)
 from isonomia.models.steady import Steadiness, SteadinessReport
 from isonomia.populations.table import Table, joined
 from isonomia.records.journal import Entry, Journal, NullJournal

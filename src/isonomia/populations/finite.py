@@ -160,7 +160,9 @@ class Sample(_TablePopulation):
         object.__setattr__(self, "declared", _declared(values, rows))
         object.__setattr__(self, "rows", rows.table() if isinstance(rows, LongTable) and cluster is not None else rows)
         object.__setattr__(self, "_signs", [])
-        object.__setattr__(self, "clustering", clustering_of(self.rows, cluster, weigh, max_cluster))
+        together = cluster is not None or weigh != "rows" or max_cluster is not None
+        clustering = clustering_of(self.rows, cluster, weigh, max_cluster) if together else None
+        object.__setattr__(self, "clustering", clustering)
         object.__setattr__(self, "row_order", order)
         object.__setattr__(self, "looks", None)
         object.__setattr__(self, "note", "")

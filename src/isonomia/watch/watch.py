@@ -18,8 +18,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.arguments import checked_delta, checked_ranges
-from isonomia.audits.given_models import outcomes_of, refuse_unclear_outcome
+from isonomia.audits.arguments import checked_delta, checked_ranges, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.counting import BatchReader
 from isonomia.audits.verdicts import about_model
 from isonomia.engine.parameters import Budget

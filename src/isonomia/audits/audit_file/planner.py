@@ -20,10 +20,11 @@ from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
 
+from isonomia.audits.arguments import outcomes_of
 from isonomia.audits.audit_file.permissions import is_inside
 from isonomia.audits.audit_file.reader import DEFAULT, AuditFile, FileTable
 from isonomia.audits.check import new_check, subjects
-from isonomia.audits.given_models import named_outputs, outcomes_of, with_columns
+from isonomia.audits.given_models import named_outputs, with_columns
 from isonomia.audits.protocol import AuditProperty, Check, Permissions
 from isonomia.audits.registry import audit_for, file_keys
 from isonomia.engine.parameters import derived_seed

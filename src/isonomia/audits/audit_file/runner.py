@@ -38,8 +38,7 @@ from isonomia.audits.registry import audit_for, remember, with_known
 from isonomia.engine.parameters import Observer, Progress
 from isonomia.errors import ChangingModelError, IsonomiaError, RecordError
 from isonomia.executors import close_pools
-from isonomia.models.named import named_models
-from isonomia.models.protocol import unwrap
+from isonomia.models.protocol import named_models, unwrap
 from isonomia.models.session import ModelSession
 from isonomia.populations import Census, Sample
 from isonomia.populations.protocol import Directable, fingerprint_if_any, is_population

@@ -82,7 +82,7 @@ class RatesAudit:
         """Refuse columns that the population does not have and classes that the model never predicts."""
         from isonomia.audits.people import need_people
         from isonomia.audits.rates.question import refuse_classes, refuse_kinds
-        from isonomia.models.named import model_names
+        from isonomia.models.protocol import model_names
 
         need_people(check.population)
         if check.population.kind == "generator":  # says its columns only when it draws

@@ -31,7 +31,7 @@ from isonomia.evidence.looks import LookEvidence
 from isonomia.evidence.normal_form import Polynomial, compared
 from isonomia.evidence.protocol import LeafTally
 from isonomia.models.meter import current_meter
-from isonomia.models.named import named_models
+from isonomia.models.protocol import named_models
 from isonomia.populations.protocol import Directable, Wanted, facts_of
 from isonomia.populations.table import column_from, distinct
 from isonomia.records.journal import MissingEntryError, once

@@ -21,7 +21,7 @@ from isonomia.errors import DataError, SpecError
 from isonomia.evidence.bet_evidence import BetEvidence
 from isonomia.evidence.exact import exact_sum, fraction_of
 from isonomia.evidence.protocol import Channel, Grid, Tallies, stream_of
-from isonomia.models.named import named_models
+from isonomia.models.protocol import named_models
 from isonomia.models.session import ModelSession
 from isonomia.populations.cells import CellBatch, cell_batch, refuse_to_copy
 from isonomia.populations.finite import Census, Sample

@@ -13,8 +13,7 @@ from isonomia.audits.protocol import Check
 from isonomia.audits.rates.groups import GroupClaim, conjunction, groups_of
 from isonomia.audits.verdicts import values_in
 from isonomia.errors import SpecError, UsageError, nearest
-from isonomia.models.named import asks_each, model_names, named_models
-from isonomia.models.protocol import Model
+from isonomia.models.protocol import Model, asks_each, model_names, named_models
 from isonomia.populations.causal import Abducted
 from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, Wanted, facts_of

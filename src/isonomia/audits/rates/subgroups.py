@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.audits.arguments import checked_population, checked_property
-from isonomia.audits.given_models import outcomes_of, refuse_unclear_outcome
+from isonomia.audits.arguments import checked_population, checked_property, outcomes_of, refuse_unclear_outcome
 from isonomia.audits.rates.census import census_batches
 from isonomia.audits.rates.question import RatesQuestion, VersionColumns, refuse_classes
 from isonomia.engine.parameters import Budget
