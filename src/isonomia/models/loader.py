@@ -325,6 +325,12 @@ def load_object(spec: str) -> Any:
     return _attribute(_imported(module_name), path)
 
 
+def names_object(text: str) -> bool:
+    """Whether a text is ``module:object`` and cannot be the path of a file that has an ending."""
+    module, colon, name = text.partition(":")
+    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
 def _imported(name: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:

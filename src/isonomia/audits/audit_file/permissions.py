@@ -35,7 +35,7 @@ from isonomia.audits.protocol import Permissions
 from isonomia.audits.registry import file_keys
 from isonomia.errors import IsonomiaError, NotAllowedError, UsageError
 from isonomia.executors.words import is_remote
-from isonomia.models.loader import Kind, kind_of
+from isonomia.models.loader import Kind, kind_of, names_object
 from isonomia.records.store import FOLDER
 from isonomia.toml import TomlText, toml_value
 from isonomia.wording import on_one_line, shortened
@@ -349,6 +349,7 @@ NEEDS: Mapping[KeyKind, Callable[[FileTable, str], Iterator[RequiredPermission]]
     "model": _model_needs,
     "module": _code_need(lambda table, key: f"runs code: {_module_words(table.get(key))}"),
     "data": lambda table, key: _path_needs(table, key, table.get(key)),
+    "rows": lambda table, key: NEEDS["module" if names_object(table.get(key)) else "data"](table, key),
     "named text": _nothing,  # all named texts are gone through together
     "written": _nothing,  # what is written depends on the command
     "executor": _executor_needs,
@@ -495,7 +496,8 @@ def _code_files(file: AuditFile) -> Iterator[Path]:
     modules = []
     tables = [*file.entries("model", "models").values(), *file.entries("population", "populations").values()]
     for table in tables:
-        modules += [str(table.get(key)).partition(":")[0] for key in ("load", "generator", "domain") if table.get(key)]
+        named = [str(table.get(key)) for key in ("load", "generator", "domain", "sample", "census") if table.get(key)]
+        modules += [name.partition(":")[0] for name in named]
         here = _found(file.folder, str(table.get("load"))) if table.get("load") else file.folder
         if here.is_file() and _kind(here) in {Kind.PROGRAM, Kind.SERVICE}:
             yield here.resolve()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from inspect import isroutine
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, TypeAlias
@@ -40,7 +41,7 @@ from isonomia.errors import (
 from isonomia.executors import pool_for
 from isonomia.interventions import Interventions
 from isonomia.models.cache import AnswerCache
-from isonomia.models.loader import load_model, load_object
+from isonomia.models.loader import load_model, load_object, names_object
 from isonomia.models.protocol import Model, model_facts
 from isonomia.models.session import ModelSession
 from isonomia.populations import Census, Generator, Labels, Sample
@@ -443,9 +444,9 @@ def _population(entry: FileTable) -> Any:
         match kind:
             case "sample":
                 drawn = {"labels": _labels(entry)} if "labels" in options else {}
-                return Sample(entry.folder / source, **options | drawn)
+                return Sample(_rows(entry, source), **options | drawn)
             case "census":
-                return Census(entry.folder / source, **options)
+                return Census(_rows(entry, source), **options)
             case "generator":
                 return Generator(load_object(source), **options)
             case "program":
@@ -454,6 +455,14 @@ def _population(entry: FileTable) -> Any:
                 return Program.of(entry.read(source), Path(source).name, **options)
             case _:
                 return load_object(source)
+
+
+def _rows(entry: FileTable, source: str) -> Any:
+    """A path in the folder of the file, or the table that ``module:object`` is or, if it is a function, returns."""
+    if not names_object(source):
+        return entry.folder / source
+    made = load_object(source)
+    return made() if isroutine(made) else made
 
 
 def _labels(entry: FileTable) -> Labels:

@@ -253,6 +253,7 @@ KINDS: Mapping[Kind, tuple[str, Any]] = {
     "model": (_TEXT, str),  # a file, a folder, a URL, or module:object
     "module": (_TEXT, str),  # module:object, whose code is run
     "data": (_TEXT, str),  # a file, a folder or a pattern that is read
+    "rows": (_TEXT, str),  # the same, or module:object
     "named text": (_TEXT, str),  # a file whose text belongs to the audit
     "written": (_TEXT, str),  # a file or a folder that is written
     "executor": (_TEXT, str),
@@ -315,8 +316,8 @@ MODEL: Mapping[str, TomlKey] = {
 }
 
 POPULATION: Mapping[str, TomlKey] = {
-    "sample": TomlKey("data", "a table whose rows are independent draws"),
-    "census": TomlKey("data", "a table whose rows are the whole population"),
+    "sample": TomlKey("rows", "a table whose rows are independent draws: a path, or module:object"),
+    "census": TomlKey("rows", "a table whose rows are the whole population: a path, or module:object"),
     "generator": TomlKey("module", "module:function that draws a batch"),
     "program": TomlKey("named text", "a program that draws people"),
     "domain": TomlKey("module", "module:object with inputs of its own, for k-safety"),

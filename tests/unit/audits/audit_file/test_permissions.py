@@ -57,6 +57,8 @@ def _wants(folder: Path, text: str) -> list[tuple[str, int, str]]:
     [
         ('[model]\nload = "os:system"\n' + PEOPLE, "code", 2, 'load = "os:system" runs code: the Python module os'),
         ('[population]\n\ngenerator = "m:f"\n', "code", 3, 'generator = "m:f" runs code'),
+        ('[population]\ncensus = "m.n:f"\n', "code", 2, 'census = "m.n:f" runs code: the Python module m.n'),
+        ('[populations.a]\nsample = "m:f"\n', "code", 2, 'sample = "m:f" runs code'),
         ('[populations.a]\ndomain = "m:d"\n', "code", 2, 'domain = "m:d" runs code'),
         ('[model]\nload = "HTTPS://e.org:8443/x"\n' + PEOPLE, "code", 2, "sends the rows to e.org:8443"),
         ('[model]\nload = "command.toml"\n' + PEOPLE, "code", 2, "runs sh -c evil"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isonomia as iso
 from isonomia.audits.audit_file.planner import PlannedCheck, plan_audit
 from isonomia.audits.audit_file.reader import read_audit_file
 from isonomia.audits.audit_file.runner import (
@@ -109,6 +110,52 @@ POPULATIONS = {
     "census": '[population]\ncensus = "people.csv"\n',
     "generator": '[population]\ngenerator = "{module}:draw"\n',
 }
+
+
+TABLES = """
+import duckdb
+import ibis
+
+import isonomia as iso
+
+database = duckdb.connect("loans.duckdb")
+database.execute("CREATE OR REPLACE TABLE loans AS SELECT * FROM read_csv('people.csv')")
+relation = database.table("loans")
+elsewhere = ibis.memtable(relation.to_arrow_table())
+
+
+def view():
+    return database.sql("SELECT * FROM loans WHERE priors < 3")
+"""
+STORED = """
+[[property]]
+name = "stored"
+looks = "once"
+check = "P[passed == 1 | sex == 'F'] / P[passed == 1 | sex == 'M'] >= 0.8"
+"""
+
+
+@pytest.mark.parametrize("kind", ["census", "sample"])
+@pytest.mark.parametrize("name", ["relation", "elsewhere", "view"])
+def test_a_table_in_an_engine_is_named_by_its_module(folder: Path, kind: str, name: str) -> None:
+    module = f"tables_{abs(hash(name + kind + str(folder)))}"
+    (folder / f"{module}.py").write_text(TABLES)
+    (folder / "head").write_text("")
+    audit = f'[population]\n{kind} = "{module}:{name}"\n{STORED}'
+    found = _run(folder, _planned(folder, audit), Store(folder / "records"))[0]
+    tables = importlib.import_module(module)
+    held = tables.view() if name == "view" else tables.relation
+    people = {"census": iso.Census, "sample": iso.Sample}[kind](held.to_arrow_table())
+    expected = iso.check(
+        "P[passed == 1 | sex == 'F'] / P[passed == 1 | sex == 'M'] >= 0.8", population=people, looks="once", seed=7
+    )
+    assert (found.answer, found.samples, found.leaves) == (expected.answer, expected.samples, expected.leaves)
+    with pytest.raises(SpecError) as refused:
+        _planned(folder, f'[population]\ncensus = "{module}:nothing"\n{STORED}')
+    assert refused.value.place is not None
+    assert refused.value.place.line == 2
+    tables.database.close()
+    sys.modules.pop(module)
 
 
 @pytest.mark.parametrize("kind", POPULATIONS)
