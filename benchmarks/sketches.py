@@ -1,6 +1,7 @@
 """Rates over a deep generative population: what a verdict about a recogniser of sketches costs.
 
     python -m benchmarks.sketches [--budget 32000] [--device cuda] [--json benchmarks/results/sketches.json]
+    python -m benchmarks.sketches --budget 4000        # small, a minute of processor time
 
 In the spirit of the Quick Draw benchmark of the VeriFair paper (its section 6.2), with other models. The populations
 are two published decoders of a sketch-rnn (Ha and Eck 2017), one that draws dogs and one that draws sheep, at
@@ -46,6 +47,10 @@ RISKS = (1e-5, 1e-10)
 METHODS = {"auto": "projection bets", "verifair": "the paper's rule"}
 BLOCK, THREADS = 500, 2
 Draw = Callable[[int, np.random.Generator], dict[str, Any]]
+
+
+PAPER = ((0.15, 1e-5, "fair", 14_000, 301), (0.15, 1e-10, "fair", 28_000, 606))
+"""The verdicts of the paper's section 6.2: ``c``, the risk, the answer, sketches and seconds."""
 
 
 def claim(tolerance: float) -> str:
@@ -150,17 +155,18 @@ def checked(tapes: dict[str, Tape], tolerance: float, delta: float, method: str,
     elapsed = time.perf_counter() - began
     own = elapsed - (sum(tape.seconds.sum() for tape in tapes.values()) - taping)
     making = sum(reader.seconds for reader in readers.values())
-    assert verdict.samples == sum(reader.place for reader in readers.values()), "a sketch was drawn and not counted"
+    # Before its first batch, a check draws a few sketches twice, to see whether they differ.
+    assert 0 <= sum(reader.place for reader in readers.values()) - verdict.samples <= 32 * len(readers)
     return Row(tolerance, delta, METHODS[method], verdict.answer, verdict.samples, making + own, own)
 
 
-def live(decoders: dict[str, Decoder], recogniser: Recogniser) -> dict[str, Any]:
+def live(decoders: dict[str, Decoder], recogniser: Recogniser, budget: int) -> dict[str, Any]:
     """A check as a user makes it, in large batches, which cost far less a sketch than small ones."""
     population = iso.Generator(
         {f"kind == '{kind}'": stream(kind, decoder) for kind, decoder in decoders.items()}, names=("kind", "drawing")
     )
     began = time.perf_counter()
-    verdict = iso.check(claim(0.3), recogniser, population, delta=1e-5, seed=0, growth=1.5)
+    verdict = iso.check(claim(0.3), recogniser, population, delta=1e-5, seed=0, growth=1.5, budget=budget)
     seconds = time.perf_counter() - began
     print(f"{verdict}\n  {seconds:.0f} s\n", flush=True)
     return {"tolerance": 0.3, "delta": 1e-5, "answer": verdict.answer, "people": verdict.samples, "seconds": seconds}
@@ -177,6 +183,9 @@ def table(tapes: dict[str, Tape], budget: int) -> list[Row]:
             cells = "".join(f"   {r.answer:<17}{r.people:>7,}{r.seconds:>9.1f}{r.own_seconds:>6.2f}" for r in found)
             print(f"{tolerance:>5g}{delta:>8.0e}{cells}", flush=True)
             rows += found
+    for tolerance, delta, answer, people, seconds in PAPER:
+        print(f"{tolerance:>5g}{delta:>8.0e}   the paper, other decoders and classifier: {answer}, {people:,} sketches, "
+              f"{seconds} s on a GTX 745")  # fmt: skip
     return rows
 
 
@@ -229,7 +238,10 @@ def main() -> None:
         decoders = {kind: Decoder.read(FOLDER / f"{kind}.gen.json.gz") for kind in KINDS}
         seeds = np.random.SeedSequence(2704).spawn(len(KINDS))
         tapes = {k: Tape(k, decoders[k], recogniser, seed) for k, seed in zip(KINDS, seeds, strict=True)}
-        content: dict[str, Any] = {"recogniser": recogniser.held_out, "live": live(decoders, recogniser)}
+        content: dict[str, Any] = {
+            "recogniser": recogniser.held_out,
+            "live": live(decoders, recogniser, arguments.budget),
+        }
         content |= {"budget": arguments.budget, "checks": [asdict(row) for row in table(tapes, arguments.budget)]}
         content |= {"rates": rates(tapes)}
     content["seconds"] = time.perf_counter() - began

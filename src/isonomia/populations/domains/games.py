@@ -112,8 +112,9 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
 
     The features of a state are its numbers, by name. ``play(s, seed)`` plays a game from a state and gives 1 if it is
     won and 0 if it is lost; all its randomness comes from the seed, so that two games with the same seed differ only in
-    their states. Games are played together, step by step, and the policy is asked once per step. ``predict(s)`` is the
-    policy's first action. Each way to change a state is a function, too.
+    their states. ``reward(s, seed)`` plays the same game and gives the sum of its rewards, its return, and
+    ``last_reward(s, seed)`` the last of them. Games are played together, step by step, and the policy is asked once per
+    step. ``predict(s)`` is the policy's first action. Each way to change a state is a function, too.
 
     Parameters
     ----------
@@ -151,7 +152,9 @@ def Games(  # noqa: N802  (a kind of domain, named like the others)
         name: Function(partial(_change, plain, name, change), 1 + change.arguments, "record", random=change.random)
         for name, change in game.changes.items()
     }
-    offered["play"] = Function(partial(_play, plain, EnvironmentPool(game, workers)), 2, "number", asks=True)
+    pool = EnvironmentPool(game, workers)
+    for name in RESULTS:
+        offered[name] = Function(partial(_play, plain, pool, name), 2, "number", asks=True)
     view = partial(_first_observations, game)
     brought = {name: as_function(value) for name, value in (functions or {}).items()}
     continuous = bool(getattr(game, "continuous", False))
@@ -265,30 +268,31 @@ def _columns(names: Sequence[str], name: str, states: list[Mapping[str, Any]]) -
 
 
 def _play(
-    domain: TableDomain, pool: EnvironmentPool, records: Any, seeds: NDArray[Any], ask: Ask
+    domain: TableDomain, pool: EnvironmentPool, name: str, records: Any, seeds: NDArray[Any], ask: Ask
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if not isinstance(records, TableRecords):
-        raise DataError("play(state, seed) takes a state first and a whole number then", name="play")
+        raise DataError(f"{name}(state, seed) takes a state first and a whole number then", name=name)
     if seeds.dtype.kind not in "iu" or (seeds < 0).any():
-        raise DataError(f"play(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
+        raise DataError(f"{name}(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
     states = _states(domain.whole.names, partial(domain.column, records))
-    return _play_all(pool, states, [int(seed) for seed in seeds.tolist()], ask)
+    return _play_all(pool, name, states, [int(seed) for seed in seeds.tolist()], ask)
 
 
 def _play_all(
-    pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask
+    pool: EnvironmentPool, name: str, states: Sequence[State], seeds: Sequence[int], ask: Ask
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Play a game from each state; returns 1 for a win and 0 for a loss, and why there is neither."""
-    results: list[bool | str] = []
+    """Play a game from each state; returns what is asked of each, and why there is nothing."""
+    ended: list[Outcome | str] = []
     for start in range(0, len(states), TOGETHER):
         stop = start + TOGETHER
-        results += _lockstep(pool, states[start:stop], seeds[start:stop], ask)
-    wins = np.array([int(result is True) for result in results])
-    why = [result if isinstance(result, str) else None for result in results]
-    return wins, np.fromiter(why, dtype=object, count=len(why)) if any(why) else None
+        ended += _lockstep(pool, states[start:stop], seeds[start:stop], ask)
+    place = RESULTS.index(name)
+    results = np.array([0 if isinstance(end, str) else end[place] for end in ended])
+    why = [end if isinstance(end, str) else None for end in ended]
+    return results, np.fromiter(why, dtype=object, count=len(why)) if any(why) else None
 
 
-def _lockstep(pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask) -> list[bool | str]:
+def _lockstep(pool: EnvironmentPool, states: Sequence[State], seeds: Sequence[int], ask: Ask) -> list[Outcome | str]:
     observations, over = pool.begin(states, seeds)
     ended = dict(over)
     playing = [number for number in range(len(states)) if number not in ended]
@@ -315,8 +319,14 @@ def _first_observations(game: Any, rows: Table) -> Table:
     return _observed(np.array([np.copy(game.begin(environment, state, np.random.default_rng(0))) for state in states]))
 
 
-Ended: TypeAlias = dict[int, bool | str]
-"""Games that are over: whether each was won, or in words why that is not known."""
+RESULTS = ("play", "reward", "last_reward")
+"""What a specification may ask of a game."""
+
+Outcome: TypeAlias = tuple[int, float, float]
+"""What they are: 1 if it was won and 0 if not, the sum of its rewards, and the last."""
+
+Ended: TypeAlias = dict[int, Outcome | str]
+"""Games that are over: the outcome of each, or in words why it is not known."""
 
 TOGETHER = 1024
 """The most games that are played side by side."""
@@ -430,7 +440,7 @@ class VectorEnvironment:
                     observations.append(observation)
                     continue
                 ending = Ending(self.totals[number], reward, self.steps[number], terminated, truncated)
-                ended[number] = bool(self.game.won(environment, ending))
+                ended[number] = int(bool(self.game.won(environment, ending))), float(ending.total), float(reward)
             except Exception as error:
                 ended[number] = _reason(error)
         return np.array(observations), ended

@@ -46,6 +46,28 @@ def test_a_game_ends_at_the_limit_of_steps_and_is_lost() -> None:
     assert sizes == [1] * 4
 
 
+def test_rewards_are_those_of_the_same_games() -> None:
+    domain, seeds = Games(Walk(), {"goal": [3, 2, 4, -1]}), np.array([3, 4, 5, 6])
+    found = {
+        name: domain.functions[name].call(everyone(domain), seeds, ask_of(onward))
+        for name in ("play", "reward", "last_reward")
+    }
+    assert [why.tolist() for _, why in found.values()] == [found["play"][1].tolist()] * 3
+    assert found["play"][1].tolist() == [None, None, None, "the game raised ValueError: the goal lies behind the start"]
+    for number, goal in enumerate([3, 2, 4]):
+        walk, field, rewards = Walk(), Walk().make(), []
+        observation = walk.begin(field, {"goal": goal}, np.random.default_rng(int(seeds[number])))
+        over = False
+        while not over and len(rewards) < walk.steps:
+            observation, reward, over, _ = walk.step(field, onward(observation[None])[0])
+            rewards.append(reward)
+        assert [float(values[number]) for values, _ in found.values()] == [
+            float(over and field.position >= goal),
+            sum(rewards),
+            rewards[-1],
+        ]
+
+
 def test_the_same_seed_is_the_same_wind_whatever_the_goal() -> None:
     domain = Games(Walk(), {"goal": [6, 5, 4, 3, 2, 1]})
     for seed in range(30):
@@ -134,5 +156,6 @@ def test_a_seed_is_a_whole_number_from_0_on() -> None:
     for seeds in (np.array([0.5]), np.array([-1])):
         with raises(DataError, "seed", seeds.item()):
             domain.functions["play"].call(everyone(domain), seeds, ask_of(onward))
-    with raises(DataError, name="play"):
-        domain.functions["play"].call(np.array([1]), np.array([1]), ask_of(onward))
+    for name in ("play", "reward"):
+        with raises(DataError, name=name):
+            domain.functions[name].call(np.array([1]), np.array([1]), ask_of(onward))
