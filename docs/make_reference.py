@@ -23,12 +23,15 @@ MADE = re.compile(r"(?P<begin><!-- made: (?P<name>[\w ]+) -->\n).*?(?P<end><!-- 
 
 
 def main() -> None:
-    """Write every page that has such a table."""
+    """Write every page that has such a table, and every entry as plain Markdown in the folder ``reference``."""
+    from plain_reference import write_pages
+
     for page in sorted(REFERENCE.glob("*.md")):
         text = page.read_text("utf-8")
         if (new := renewed(text)) != text:
             page.write_text(new, "utf-8")
             print("written:", page)
+    write_pages(REFERENCE)
 
 
 def renewed(text: str) -> str:

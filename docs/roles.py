@@ -1,6 +1,7 @@
-"""References in docstrings, such as ``:func:`check```, as links of the built pages: an extension of Griffe.
+"""Docstrings as the built pages show them: an extension of Griffe that ``mkdocs.yml`` names.
 
-``mkdocs.yml`` names it. A name that has no entry in the reference stays a name.
+References such as ``:func:`check``` become links; a name that has no entry in the reference stays a name. Parameters
+that share a description get an entry each with a type of its own: Griffe would give all of them the first one's.
 """
 
 from __future__ import annotations
@@ -13,13 +14,23 @@ from griffe import Extension, NameResolutionError, Object
 ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):`(?P<brief>~?)(?P<name>[\w.]+)`")
 
 
+SHARED = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)+)\n((?: +\S.*(?:\n|\Z)|\n(?= ))+)", re.MULTILINE)
+"""Several names in one line of a section, and what is said of them."""
+
+
+def one_each(text: str) -> str:
+    """A docstring in which every parameter has an entry of its own."""
+    return SHARED.sub(lambda found: "".join(f"{name}\n{found[2]}" for name in found[1].split(", ")), text)
+
+
 class Roles(Extension):
-    """Rewrites each reference of every docstring as it is loaded."""
+    """Rewrites every docstring as it is loaded."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Take one object of the source."""
         if obj.docstring is not None:
-            obj.docstring.value = ROLE.sub(lambda found: link(obj, found), obj.docstring.value)
+            text = one_each(obj.docstring.value)
+            obj.docstring.value = ROLE.sub(lambda found: link(obj, found), text)
 
 
 def link(obj: Object, found: re.Match[str]) -> str:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from html import unescape
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import pytest
 from built_site import Site
 
 import isonomia
@@ -136,6 +140,66 @@ def _described(value: Any) -> set[str]:
     return {name for line in (*listed, *quoted) for name in re.findall(r"\w+", line)}
 
 
+ITEM = re.compile(
+    r'<li class="doc-section-item field-body">\s*<b><code>(?P<name>\w+)</code></b>\s*(?:\(<code>(?P<type>.*?)</code>)?'
+    r"(?=\s*[,)]|\s*–)",
+    re.DOTALL,
+)
+"""A parameter or attribute in the built pages, with its type."""
+
+
+def test_every_documented_type_is_the_annotation_of_its_parameter(site: Site) -> None:
+    compared, wrong = 0, []
+    for page in site.identifiers:
+        if page.parent.name == "reference":
+            starts = re.split(r'id="(isonomia[\w.]*)" class="doc', page.read_text("utf-8"))
+            for path, part in zip(starts[1::2], starts[2::2], strict=True):
+                known = _annotations(_resolved(path))
+                for item in ITEM.finditer(part):
+                    shown = _plain(unescape(re.sub(r"<[^>]+>", "", item["type"] or "")))
+                    if item["name"] in known:
+                        compared += 1
+                        if shown != known[item["name"]]:
+                            wrong.append(f"{path}: {item['name']} is {known[item['name']]}, shown as {shown}")
+    assert not wrong
+    assert compared > 400
+
+
+def test_parameters_that_share_a_description_have_an_entry_each() -> None:
+    roles = _making("roles")
+    text = "Sum.\n\nParameters\n----------\nlow, high\n    The ends.\n\n    Both.\nn\n    How many.\n"
+    assert roles.one_each(text).count("    The ends.\n\n    Both.\n") == 2
+    assert "low\n    The" in roles.one_each(text)
+    assert "high\n    The" in roles.one_each(text)
+
+
+def _annotations(value: Any) -> dict[str, str]:
+    """The annotations of a function's parameters or of a class's attributes and parameters, as they are written."""
+    found: dict[str, Any] = {}
+    if isinstance(value, type):
+        for each in reversed(value.__mro__[:-1]):
+            found |= inspect.get_annotations(each)
+    if isinstance(value, type | FunctionType):
+        with suppress(TypeError, ValueError):
+            known = inspect.signature(value).parameters.items()
+            found |= {name: each.annotation for name, each in known if isinstance(each.annotation, str)}
+    return {name: _plain(each) for name, each in found.items() if isinstance(each, str)}
+
+
+def _plain(annotation: str) -> str:
+    """An annotation without spaces and modules; ``OneOf`` is what ``Literal`` is imported as where that is a node."""
+    short = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", "".join(annotation.split()))
+    return short.replace('"', "'").replace("OneOf[", "Literal[")
+
+
+def test_the_plain_pages_say_what_the_docstrings_say() -> None:
+    pytest.importorskip("griffe", reason="the reference is read where isonomia[docs] is installed")
+    made = _making("plain_reference").pages_of(ROOT / "docs" / "reference")
+    stale = [name for name, text in made.items() if _text(ROOT / "reference" / name) != text]
+    assert not stale, "run python docs/make_reference.py"
+    assert {each.name for each in (ROOT / "reference").glob("*.md")} == set(made)
+
+
 def test_the_tables_of_the_reference_say_what_the_program_goes_by() -> None:
     making = _making()
     stale = [
@@ -169,8 +233,10 @@ def _text(page: Path) -> str:
     return page.read_text("utf-8")
 
 
-def _making() -> ModuleType:
-    spec = spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
+def _making(name: str = "make_reference") -> ModuleType:
+    if str(ROOT / "docs") not in sys.path:
+        sys.path.append(str(ROOT / "docs"))  # what makes the pages lies there, side by side
+    spec = spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
