@@ -7,8 +7,8 @@ with a cell such as ``00123`` is text: it is a code, such as a postal code, whic
 
 So all cells are read as text first, and the type is chosen when all of them have been seen.
 
-Nothing is guessed from some of the rows, except which sign separates the cells: the one that the file's name says,
-unless the first rows fit another one better. The verdict then says which.
+Nothing is guessed from some of the rows, except which sign separates the cells: the one that the file's name says, or
+its first line (``sep=;``, for Excel), unless the first rows fit another one better. The verdict then says which.
 
 A file is refused where readers disagree on its rows, or a row would be lost: a quotation mark that is never closed or
 that is followed by text, an empty line in the only column, a first line of numbers. Every row is accounted for: the
@@ -61,6 +61,9 @@ _SAMPLE, _FIRST = 2**22, 100
 _MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 
+_STATED = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n?|\n)', re.IGNORECASE)
+"""The line with which Excel is told which sign separates the cells."""
+
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
@@ -111,13 +114,38 @@ def _patterns(separator: str) -> _Patterns:
 def layout_of(file: Path, separator: str) -> FileLayout:
     """Find out how a file is laid out; ``separator`` is the sign that its ending says.
 
-    Another one is taken if with it alone there are several names, and as many cells in each of the first rows.
+    Another one is taken if with it alone there are several names, and as many cells in each of the first rows, or if
+    the first line says so, as for Excel: ``sep=;``.
     """
     with explained(file), open_bytes(file) as stream:
         sample = stream.read(_SAMPLE)
     mark = len(_MARK) * sample.startswith(_MARK)
     text = sample[mark:] + b"\n" * (len(sample) < _SAMPLE)
 
+    stated = _STATED.match(text)
+    if stated is not None:
+        sign, first = stated[1].decode("utf-8", "replace"), 2
+        if sign not in SIGNS:
+            problem = f"says that {sign!r} separates the cells, but {', '.join(SIGNS.values())} may"
+            raise line_error(file, 1, f"{problem}. Save the file with one of these.")
+        mark, text = mark + stated.end(), text[stated.end() :]
+    else:
+        sign, first = _sign_of(file, text, separator), 1
+    header = _patterns(sign).row.match(text)
+    if header is None:
+        problem = "should name the columns, but does not end. Write a line for each row."
+        raise _wrong_quote(file, sign, text, first, ended=True) or line_error(file, first, problem)
+    _refuse_zero(file, header[0], first)
+    with explained(file):
+        names = next(csv.reader(io.StringIO(header[0].decode(), newline=""), delimiter=sign, strict=True))
+    _refuse_names(file, names, first)
+    said = ", as its first line says" if stated is not None else ""
+    remarks = () if sign == separator else (f"{file.name} has {SIGNS[sign]} between its cells{said}",)
+    return FileLayout(file, sign, tuple(names), mark + header.end(), first - 1 + line_ends(header[0]), remarks)
+
+
+def _sign_of(file: Path, text: bytes, separator: str) -> str:
+    """The sign that separates the cells of the first rows."""
     widths = {sign: _widths(text, sign) for sign in SIGNS}
     several = [sign for sign in SIGNS if widths[sign][0] > 1]
     agreed = [sign for sign in several if len(set(widths[sign])) == 1]
@@ -128,17 +156,7 @@ def layout_of(file: Path, separator: str) -> FileLayout:
     if below:
         problem = f"names one column, but {SIGNS[below[0]]} seem to separate more cells in the rows below"
         raise line_error(file, 1, f"{problem}. Remove a title above the names, or put cells into quotation marks.")
-    chosen = next(iter(agreed or [separator] * (separator in several) or several), separator)
-    header = _patterns(chosen).row.match(text)
-    if header is None:
-        problem = "should name the columns, but does not end. Write a line for each row."
-        raise _wrong_quote(file, chosen, text, 1, ended=True) or line_error(file, 1, problem)
-    _refuse_zero(file, header[0], 1)
-    with explained(file):
-        names = next(csv.reader(io.StringIO(header[0].decode(), newline=""), delimiter=chosen, strict=True))
-    _refuse_names(file, names)
-    remarks = () if chosen == separator else (f"{file.name} has {SIGNS[chosen]} between its cells",)
-    return FileLayout(file, chosen, tuple(names), mark + header.end(), line_ends(header[0]), remarks)
+    return next(iter(agreed or [separator] * (separator in several) or several), separator)
 
 
 def _widths(text: bytes, separator: str) -> list[int]:
@@ -151,7 +169,7 @@ def _widths(text: bytes, separator: str) -> list[int]:
     return [*(found or [0])[:1], *filter(None, found[1:])]
 
 
-def _refuse_names(file: Path, names: Sequence[str]) -> None:
+def _refuse_names(file: Path, names: Sequence[str], line: int) -> None:
     """Refuse a first row that names no columns, such as one of numbers, which would be lost.
 
     The numbers 0, 1, 2, ... are names that pandas gives.
@@ -165,13 +183,13 @@ def _refuse_names(file: Path, names: Sequence[str]) -> None:
         )
     if all(_NUMBER.fullmatch(name) for name in names) and list(names) != [str(index) for index in range(len(names))]:
         problem = f"should name the columns, but all its cells are numbers: {', '.join(names[:5])}"
-        raise line_error(file, 1, f"{problem}. Put a line with the names above it.")
+        raise line_error(file, line, f"{problem}. Put a line with the names above it.")
     for index, name in enumerate(names):
         if not name.strip():
-            raise line_error(file, 1, f"has no name for column {index + 1}. Give each column a name.")
+            raise line_error(file, line, f"has no name for column {index + 1}. Give each column a name.")
     repeated = next((name for name, times in Counter(names).items() if times > 1), None)
     if repeated is not None:
-        raise line_error(file, 1, f"names the column {repeated!r} more than once. Rename or drop the others.")
+        raise line_error(file, line, f"names the column {repeated!r} more than once. Rename or drop the others.")
 
 
 # ---------------------------------------------------------------------------- rows of separated values

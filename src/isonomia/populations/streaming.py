@@ -148,6 +148,11 @@ class LongTable:
                 "its query changed. Read it from a file that does not change."
             )
 
+    def mark(self, columns: Sequence[str]) -> object:
+        """A value that changes with these columns: of files their times, of a query a sum of row hashes."""
+        reader = self.reader
+        return reader.row_hashes(columns) if isinstance(reader, _Query) and columns else reader.stamp
+
     @property
     def remote(self) -> bool:
         """Whether its rows are elsewhere and should stay there: counts come back."""
@@ -218,7 +223,7 @@ class LongTable:
         """
         if isinstance(self.reader, _EngineReader):
             kinds = collected(lambda: self.frame().collect_schema())
-            return fingerprint_of("row hashes", str(self.rows), repr(dict(kinds)), self.reader.row_hashes())
+            return fingerprint_of("row hashes", str(self.rows), repr(dict(kinds)), self.reader.row_hashes(self.names))
         stamp = self.reader.stamp
         stamp_then, value = self._computed.get("fingerprint", (None, None))
         if value is None or stamp is None or stamp_then != stamp:
@@ -320,6 +325,10 @@ class _Query:
     def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:  # noqa: ARG002
         return lazy_frame(self.query)
 
+    def row_hashes(self, columns: Sequence[str]) -> str:
+        """The sum of hashes of all rows, by the engine: whatever their order, and no row leaves it."""
+        raise NotImplementedError
+
 
 class _LazyFrameReader(_Query):
     """A polars lazy frame. The model is given polars frames."""
@@ -332,6 +341,12 @@ class _LazyFrameReader(_Query):
 
         kind = self.query.collect_schema()[name]
         return tuple(kind.categories) if isinstance(kind, pl.Enum) else ()
+
+    def row_hashes(self, columns: Sequence[str]) -> str:
+        import polars as pl
+
+        query = self.query.select(pl.struct(list(columns)).hash().sum())
+        return str(collected(lambda: query.collect(engine="streaming").item()))
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:  # noqa: ARG002
         import polars as pl
@@ -402,6 +417,10 @@ class _RelationReader(_Query):
         schema = collected(lambda: self._chosen(columns).limit(0).to_arrow_table().schema)
         return lazy_frame(database().from_arrow(ArrowStream(schema, lambda: self._in_arrow(columns))))
 
+    def row_hashes(self, columns: Sequence[str]) -> str:
+        total = f"sum(hash({', '.join(map(quoted, columns))})::HUGEINT)"
+        return str(collected(lambda: self.query.aggregate(total).fetchall()[0][0]))
+
     def _chosen(self, columns: Sequence[str]) -> Any:
         # As quoted text: an expression for a column called * would select all columns.
         return self.query.project(", ".join(map(quoted, columns)))
@@ -466,15 +485,14 @@ class _EngineReader(_Query):
 
         yield from of_size(_checked(parts), size, start)
 
-    def row_hashes(self) -> str:
-        """The sum of hashes of all rows, by the engine: whatever their order, and no row leaves it."""
+    def row_hashes(self, columns: Sequence[str]) -> str:
         if library_of(self.query) == "ibis":
-            hashes = [self.query[name].hash().fill_null(0).cast("string") for name in self.names]
+            hashes = [self.query[name].hash().fill_null(0).cast("string") for name in columns]
             row = reduce(lambda joined, other: joined + "," + other, hashes)
             return str(collected(lambda: row.hash().cast("decimal(38, 0)").sum().to_pyarrow().as_py()))
         from pyspark.sql import functions as f
 
-        row = f.xxhash64(*(f.col(f"`{name.replace('`', '``')}`") for name in self.names)).cast("decimal(38, 0)")
+        row = f.xxhash64(*(f.col(f"`{name.replace('`', '``')}`") for name in columns)).cast("decimal(38, 0)")
         return str(collected(lambda: self.query.select(f.sum(row)).collect()[0][0]))
 
 

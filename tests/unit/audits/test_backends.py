@@ -11,7 +11,9 @@ from pathlib import Path
 import duckdb
 import ibis
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -133,6 +135,32 @@ def test_a_table_that_changes_between_two_passes_is_read_in_one(monkeypatch, peo
     by = {"by": "sex", "decision": "score", "outcome": "hired"}
     found = iso.measure(census, **by)
     assert len(passes) == 2
+    assert found.rows == iso.measure(iso.Census(connection.table("people").to_arrow_table()), **by).rows
+
+
+@pytest.mark.parametrize("kind", ["relation", "lazy"])
+def test_a_change_that_leaves_the_counts_alone_is_noticed_too(kind, monkeypatch, people, tmp_path):
+    """Each mean has a pass of its own: the table's numbers change after the first one."""
+    rows = people.filter(pc.is_valid(people["score"]))
+    pq.write_table(rows, tmp_path / "people.parquet")
+    connection = duckdb.connect()
+    connection.register("rows", rows)
+    connection.execute("CREATE TABLE people AS SELECT * FROM rows")
+    group, passes = one_pass.group_cells, []
+
+    def changing(*arguments, **options):
+        passes.append(group(*arguments, **options))
+        if len(passes) == 1:
+            connection.execute("UPDATE people SET score = score / 2")
+            pq.write_table(connection.table("people").to_arrow_table(), tmp_path / "people.parquet")
+        return passes[-1]
+
+    monkeypatch.setattr(one_pass, "group_cells", changing)
+    lazy = pl.scan_parquet(tmp_path / "people.parquet", glob=False)
+    census = iso.Census(connection.table("people") if kind == "relation" else lazy)
+    by = {"by": "sex", "decision": "score", "outcome": "hired"}
+    found = iso.measure(census, **by)
+    assert len(passes) == 4
     assert found.rows == iso.measure(iso.Census(connection.table("people").to_arrow_table()), **by).rows
 
 

@@ -307,3 +307,18 @@ def test_hostile_columns_have_the_same_numbers_or_the_same_refusal(name, monkeyp
     expected = found(table, 10**9)
     for data in (table, duckdb.connect().from_arrow(table)):
         assert found(data, 0) == expected
+
+
+@pytest.mark.parametrize("form", ["duckdb", "lazy", "arrow", "pandas"])
+def test_a_column_whose_first_rows_are_0_and_1_is_averaged_if_others_are_not(form, monkeypatch):
+    """However it is counted: an engine knows all rows at once, and batches of rows do not."""
+    late = np.concatenate([np.arange(70_000) % 2, [0.5, 0.25, 0.75] * 4])
+    table = FORMS[form](pa.table({"sex": ["F", "M"] * 35_006, "paid": late}))
+    found = []
+    for least in (0, 10**9):
+        monkeypatch.setattr(cells, "MANY_ROWS", least)
+        if least:
+            monkeypatch.setattr(OnePass, "_by_engine", lambda *_: False)
+        found.append(iso.measure(iso.Census(table), by="sex", decision="paid"))
+    assert found[0].rows == found[1].rows
+    assert found[0].rows[0]["mean_decision"].value == float(late.mean())

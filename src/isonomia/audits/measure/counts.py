@@ -6,7 +6,7 @@ person out of the rates that need it, and out of nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
@@ -225,6 +225,20 @@ class PositiveValue:
             f"{self.option}={value!r}: give one of its values",
             name=self.option,
         )
+
+
+def has_many_numbers(parts: Iterable[NDArray[Any]], name: str) -> bool:
+    """Whether a column, given in parts, has more than two different numbers: then it is no yes or no."""
+    seen: set[Any] = set()
+    for part in parts:
+        column = plain(part, name)
+        present = column[~missing(column)]
+        if len(present) and kind_of(present) != "number":
+            return False
+        seen |= set(np.unique(present)[:3].tolist())
+        if len(seen) > 2:
+            return True
+    return False
 
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -23,6 +23,7 @@ from isonomia.audits.measure.counts import (
     GroupCounts,
     NumberCounts,
     PositiveValue,
+    has_many_numbers,
     numbers_in,
 )
 from isonomia.audits.measure.limits import IntervalMethod, KeptRows
@@ -34,7 +35,7 @@ from isonomia.models.meter import charge, unmetered
 from isonomia.models.protocol import Answer, Model
 from isonomia.models.session import ModelSession
 from isonomia.populations.cells import EngineTable, engine_table, group_cells, refuse_to_copy
-from isonomia.populations.expressions import Translation, UncountableError
+from isonomia.populations.expressions import Expression, Translation, UncountableError
 from isonomia.populations.streaming import AT_ONCE, LongTable, Rows
 from isonomia.populations.table import Table, check_known
 from isonomia.spec import tree
@@ -183,6 +184,9 @@ class OnePass:
     def count(self, limits: IntervalMethod) -> None:
         """Count every row."""
         if not self._by_engine(limits):
+            name = self.columns.decision
+            if self.decision is not None and self.decision.value is None and name not in self.columns.from_model:
+                self.decision.numbers = has_many_numbers(self._parts(str(name)), str(name)) or None
             scores = HeldScores(self.groups)
             for table, answer in self._by_workers() or ((table, self._answer(table)) for table in self._batches()):
                 self._add(table, answer, scores)
@@ -202,6 +206,11 @@ class OnePass:
         ends = (low, high) if rank else (self.median, self.median) if limits.exact else (-np.inf, np.inf)
         for each, above in zip(self.groups, scores.above([ends[1], self.median, ends[0]]), strict=True):
             each.above = above
+
+    def _parts(self, name: str) -> Iterator[NDArray[Any]]:
+        if not isinstance(self.rows, LongTable):
+            return iter([self.rows.column(name)])
+        return (part.column(name) for part in self.rows.batches([name], plain=True))
 
     def _batches(self) -> Iterator[Table]:
         if not isinstance(self.rows, LongTable):
@@ -342,12 +351,8 @@ class OnePass:
         table = engine_table(self.rows, self._read())
         if table is None:
             return False
-        reader = self.rows.reader if isinstance(self.rows, LongTable) else None
         try:
-            stamp = None if reader is None else reader.stamp
             self._count_cells(table, limits)
-            if reader is not None and reader.stamp != stamp:
-                raise UncountableError("its files changed while they were counted")
         except (UncountableError, DataError) as error:
             refuse_to_copy(self.rows, error)
             self._begin()
@@ -364,14 +369,21 @@ class OnePass:
         terms = self._terms()
         for term in terms.values():
             translation.add_term(term)
+        rows, read = self.rows, self._read() if "mean_score" in terms or len(terms) > 1 else ()  # in several passes
+        mark = rows.mark(read) if isinstance(rows, LongTable) else None
         for name in terms or ("",):
             self._group(table, chosen, name, translation, terms)
-        if "mean_score" not in terms:
-            return
+        if "mean_score" in terms:
+            self._order_scores(table, limits, keys, translation.terms[terms["mean_score"]])
+        if isinstance(rows, LongTable) and rows.mark(read) != mark:
+            raise UncountableError("it changed while it was counted")
+
+    def _order_scores(
+        self, table: EngineTable, limits: IntervalMethod, keys: Mapping[str, Any], score: Expression
+    ) -> None:
         counted = self.groups[0].numbers["mean_score"]
         bins = np.bincount(FINE_CODE_OF_SCORES, counted.n.sum(axis=(0, 1)), FINE + 1) if self.probable else None
-        score, n = translation.terms[terms["mean_score"]], int(counted.n.sum())
-        self._order(EngineScores(table, score, keys, self.attributes, self.groups, n, bins), limits)
+        self._order(EngineScores(table, score, keys, self.attributes, self.groups, int(counted.n.sum()), bins), limits)
 
     def _terms(self) -> dict[str, tree.Row]:
         """The numbers that are averaged."""
