@@ -249,7 +249,7 @@ def controls(table: pa.Table, kinds: Mapping[str, Callable[[pa.Table], Any]]) ->
     changed = {
         "one score is the next float": table.set_column(place, "score", pa.array(scores, pa.float64())),
         "a row is lost": table.slice(1),
-        "a row comes twice": pa.concat_tables([table, table.slice(0, 1)]),
+        "a row occurs twice": pa.concat_tables([table, table.slice(0, 1)]),
         "a missing decision is a refusal": table.set_column(
             6, "hired", pa.array([value or 0 for value in table["hired"].to_pylist()], pa.int8())
         ),

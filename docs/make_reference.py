@@ -105,8 +105,8 @@ def _row(parameter: Any) -> tuple[str, str]:
 def _command(
     name: str, command: Any, rows: list[tuple[str, str]], shared: set[tuple[str, str]], model: set[tuple[str, str]]
 ) -> str:
-    said = command.help.replace("\\[", "[").split("\n\n")
-    about = [_escaped(paragraph) for paragraph in said if not paragraph.startswith("Example: ")]
+    paragraphs = command.help.replace("\\[", "[").split("\n\n")
+    about = [_escaped(paragraph) for paragraph in paragraphs if not paragraph.startswith("Example: ")]
     own, reading = [row for row in rows if row not in shared | model], [row for row in rows if row in model]
     others = [_name(row) for row in rows if row in shared]
     also = [f"[shared](#options-that-several-commands-share) {', '.join(others)}"] if others else []
@@ -125,7 +125,7 @@ def _name(row: tuple[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as it stands: what Markdown would take for a sign is none."""
+    """The text with the special characters of Markdown escaped."""
     return re.sub(r"([*_<>`\[\]])", r"\\\1", text)
 
 
@@ -197,8 +197,8 @@ def json_fields() -> str:
     """Every field of the JSON that ``--json`` writes, with its type, below the one that holds it."""
     from isonomia.report.files import schema
 
-    found = schema()
-    return "\n".join(_fields(found, found.get("$defs", {}), "", types=True))
+    description = schema()
+    return "\n".join(_fields(description, description.get("$defs", {}), "", types=True))
 
 
 def evidence_fields() -> str:
@@ -245,11 +245,11 @@ def pytest_options() -> str:
     """Every option of the pytest plugin, on the command line and in the configuration."""
     from isonomia.pytest_plugin.audit_files import add_options
 
-    said = _Said()
-    add_options(said)  # type: ignore[arg-type]
+    recorder = _Said()
+    add_options(recorder)  # type: ignore[arg-type]
     rows = [
-        (f"`{said.options[name]}`, `{name}`" if name in said.options else f"`{name}`", _escaped(what))
-        for name, what in said.configured.items()
+        (f"`{recorder.options[name]}`, `{name}`" if name in recorder.options else f"`{name}`", _escaped(what))
+        for name, what in recorder.configured.items()
     ]
     return listing(rows)
 

@@ -1,8 +1,8 @@
 """Makes up a company's applicants, trains its screening model, and writes what the model decided: ``python make.py``.
 
-The model was trained on whom recruiters invited in earlier years. They disliked gaps in a career, whatever the reason,
-and the model learnt that. It never sees anybody's sex. But gaps have reasons: in their thirties, women have far more of
-them than men, because of parental leave.
+The model was trained on recruiters' invitations of earlier years. They disliked gaps in a career, whatever the reason,
+and the model learned that. It never sees the applicants' sex. But gaps have reasons: in their thirties, women have far
+more of them than men, because of parental leave.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ def main() -> None:
     """Say who is shut out, and what one of them and one of the others can do."""
     people = this_month()
     claim = iso.responsiveness.preclusion(CHANGES, "granted", who="prediction == 'refused'", most_listed=50_000)
-    found = iso.check(claim, decide, iso.Census(people), seed=1).details["people"]
-    row, share = np.array(found["row"]), np.array(found["share"])
+    results = iso.check(claim, decide, iso.Census(people), seed=1).details["people"]
+    row, share = np.array(results["row"]), np.array(results["share"])
     out = row[share == 0]
     print(f"{len(row)} people were refused. For {len(out)} of them nothing that they can do helps;")
     print(f"{people['past_default'][out].sum()} of the {len(out)} have a past default.")
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def look(people: dict[str, Any], row: int) -> None:
-    """Print somebody's form, and the points within reach that change the least of it."""
+    """Print a person's form, and the points within reach that change the least of it."""
     own = {name: column[row : row + 1] for name, column in people.items()}
     points = CHANGES.reach(own).points().table()
     reached = {name: np.asarray(points.column(name)) for name in people}

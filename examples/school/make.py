@@ -45,7 +45,7 @@ def matrix(people: dict[str, np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Recommender:
-    """The model: recommends students, of whom it takes marks, homework and absences from a table."""
+    """The model: recommends students by their marks, homework and absences."""
 
     fitted: LogisticRegression
 

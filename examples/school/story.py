@@ -24,9 +24,9 @@ def audit(title: str, people: dict[str, np.ndarray]) -> None:
     verdict = iso.check(FAIR, population=iso.Sample(people), delta=0.01, seed=1)
     print(f"{title}: {verdict.answer} after {verdict.samples:,} students")
     for school in ("town", "hill"):
-        told = [f"{share(people, school, sex):.0%} of the {sex}s" for sex in ("girl", "boy")]
+        shares = [f"{share(people, school, sex):.0%} of the {sex}s" for sex in ("girl", "boy")]
         able = [f"{share(people, school, sex, passing=True):.0%}" for sex in ("girl", "boy")]
-        print(f"  {school}: {' and '.join(told)} are recommended; of those who pass, {' and '.join(able)}")
+        print(f"  {school}: {' and '.join(shares)} are recommended; of those who pass, {' and '.join(able)}")
 
 
 def share(people: dict[str, np.ndarray], school: str, sex: str, passing: bool = False) -> float:
@@ -41,8 +41,8 @@ def main() -> None:
     last, this = (students(6_000, np.random.default_rng(seed)) for seed in SEEDS[1:])
     audit("as the model says", {**this, "recommended": model.predict(this)})
 
-    # Where sex changes nobody's outcome, the people whom it does not affect are all people. So the repair is that of
-    # definition 3, and nobody loses a recommendation by it.
+    # Where sex changes no one's outcome, it does not affect anyone. So the repair is that of
+    # definition 3, and no one loses a recommendation by it.
     repaired = iso.PrincipalRepair(
         model, attribute="sex", given=["school"], definition=3, never_lower=True, cv="prefit", random_state=0
     ).fit(last, last["passed"])

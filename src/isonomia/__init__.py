@@ -19,7 +19,7 @@ population
     Whom it is about: a :class:`Sample`, a :class:`Census`, a :class:`Generator`, a :class:`Program` or a
     :class:`Causal` model.
 verdict
-    The answer, with its guarantee and what it rests on.
+    The answer, with its guarantee and its assumptions.
 """
 
 from __future__ import annotations
@@ -147,13 +147,13 @@ __all__ = sorted([*_LATER, *_MODULES, "__version__"])
 def __getattr__(name: str) -> Any:
     """Load each name on first use, so that NumPy and SciPy are loaded only when something needs them."""
     if name in _MODULES:
-        found: Any = import_module(_MODULES[name])
+        value: Any = import_module(_MODULES[name])
     elif name in _LATER:
-        found = getattr(import_module(_LATER[name]), name)
+        value = getattr(import_module(_LATER[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -221,7 +221,7 @@ def test_everybody_is_counted_in_the_end_only_where_the_budget_allows_it(budget,
     census = iso.Census({"x": np.arange(100.0)}, exact=False)
     verdict = iso.check("P[x > other.x] >= 0.495", population=census, delta=1e-9, seed=1, budget=budget)
     assert (verdict.samples, verdict.method, verdict.counted) == (samples, method, "pairs")
-    assert verdict.stopped == ("the budget of samples is spent" if method == "bets" else "everybody was counted")
+    assert verdict.stopped == ("the budget of samples is spent" if method == "bets" else "all rows were counted")
 
 
 # ---------------------------------------------------------------------------- whom the second person stands for

@@ -76,8 +76,8 @@ CHECKS: dict[str, Callable[[], Repeatable]] = {
     "fixed binomial, the budget is spent on some": lambda: check(
         iso.Responsiveness(REAL, 1, at_least=0.1, draws=60), budget=150
     ),
-    "misspelt, at most": lambda: check(iso.Responsiveness(STEPS, "yess", at_most=0.1), words),
-    "misspelt, drawn": lambda: check(drawn(REAL, at_least=0.1, target="yess"), words),
+    "misspelled, at most": lambda: check(iso.Responsiveness(STEPS, "yess", at_most=0.1), words),
+    "misspelled, drawn": lambda: check(drawn(REAL, at_least=0.1, target="yess"), words),
     "never predicted": lambda: check(drawn(REAL, at_least=0.1, who="age < 30")),
     "who": lambda: check(iso.Responsiveness(STEPS, 1, at_least=0.1, who="prediction == 0 and age < 45")),
     "rows": lambda: check(iso.Responsiveness(STEPS, 1, at_least=0.1, rows=[4, 0])),

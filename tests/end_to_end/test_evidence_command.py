@@ -57,7 +57,7 @@ safety = "monotone"
 with = {feature = "priors", up = [1, 2], at_most = 5, output = "not lower"}
 
 [[property]]
-name = "everybody can improve"
+name = "everyone can improve"
 responsiveness = "share"
 population = "all"
 with = {interventions = "changes", target = 1, at_least = 0.01, who = "prediction == 0 and points > 0.97"}
@@ -80,7 +80,7 @@ low = 0
 high = 5
 direction = "down"
 """
-NAMES = ["women", "parity", "priors always help", "everybody can improve", "strata"]
+NAMES = ["women", "parity", "priors always help", "everyone can improve", "strata"]
 
 
 def _isonomia(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -242,7 +242,7 @@ def test_two_runs_are_compared_property_by_property(ran: Path, tmp_path: Path) -
     assert "undecided" in line
     assert "model" in line
     told = [line for line in done.stdout.splitlines() if line.startswith("worse")]
-    assert told == ["worse: everybody can improve: holds, now undecided"]
+    assert told == ["worse: everyone can improve: holds, now undecided"]
     same = _isonomia(ran, "compare", "verdicts.json", "evidence.json")
     assert same.returncode == 0
     assert "no answer got worse" in same.stdout

@@ -32,7 +32,7 @@ ANSWERS = {
         "the channel hardly matters": "holds",
     },
     "lending": {
-        "nobody is shut out": "violated",
+        "no one is shut out": "violated",
         "a clean record has a way in": "holds",
         "good advice never harms": "undecided",
         "words do not buy a loan": "violated",

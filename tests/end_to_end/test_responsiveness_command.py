@@ -282,7 +282,7 @@ def test_points_are_exported_with_the_nearest_first_and_so_are_people(folder: Pa
         ((*CLAIM, "--points", "near.xls"), "ends in .csv or .parquet for --points"),
         ((*CLAIM, "--points", "nowhere/near.csv"), "can be written for --points"),
         (("--test", "stabilty"), "Did you mean 'stability'?"),
-        (("--test", "stability", "--target", "yes"), "--target does not go with --test stability"),
+        (("--test", "stability", "--target", "yes"), "--target does not apply to --test stability"),
         (("--test", "affordability"), "requires --limit"),
         ((*CLAIM, "--interventions", "clash.toml"), "contradict each other"),
         ((*CLAIM, "--interventions", "misfit.toml"), "line 12, column 1: misfit.toml"),

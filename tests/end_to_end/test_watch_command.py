@@ -303,7 +303,7 @@ def test_evidence_that_was_being_written_when_it_was_killed_stays_as_it_was(fold
 
 def test_options_of_evidence_that_do_not_go_together_are_refused(folder: Path) -> None:
     for given, told in (
-        (("--evidence", "e.json", "--replay"), "--evidence does not go with --replay"),
+        (("--evidence", "e.json", "--replay"), "--evidence cannot be used with --replay"),
         (("--key", "key"), "--key requires --evidence"),
         (("--evidence", "nowhere/e.json"), "can be written for the evidence"),
     ):

@@ -212,7 +212,7 @@ REQUIREMENTS = (
     Requirement(
         "opportunity",
         "Among people with the good outcome, every group gets the favorable decision at least {limit} times as often.",
-        "Equal opportunity: it compares only people who turned out well.",
+        "Equal opportunity: it compares only people with the good outcome.",
         0.8,
         "for g in {column}: P[{decision} | {outcome} and {column} == g] / "
         "P[{decision} | {outcome} and {column} == {largest}] >= {limit}",

@@ -291,7 +291,7 @@ class Workbench:
     def _job(self, request: Request) -> BackgroundRun:
         number = int(request.path_params["number"])
         if number >= len(self.jobs):
-            raise RecordError("This check is not known here: the program was started again. Earlier runs are listed.")
+            raise RecordError("This check is unknown: the program was restarted. Earlier runs are listed.")
         return self.jobs[number]
 
     async def run(self, request: Request) -> Response:
@@ -404,7 +404,7 @@ def application(folder: Path, token: str, port: int) -> Starlette:
     async def guarded(request: Request, pages: Page) -> Response:
         origin = request.headers.get("origin")
         if request.headers.get("host") not in hosts or (origin is not None and origin.partition("://")[2] not in hosts):
-            return PlainTextResponse("This page is for this machine alone.", status_code=403)
+            return PlainTextResponse("This page is available only on this machine.", status_code=403)
         given = request.query_params.get("token", "")
         if given and hmac.compare_digest(given.encode(), token.encode()):
             rest = request.url.remove_query_params("token")

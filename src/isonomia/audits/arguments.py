@@ -113,7 +113,7 @@ def checked_control(value: str) -> str:
 
 
 def checked_growth(value: float) -> float:
-    """How much larger a batch may be than what came before."""
+    """The factor by which one batch may grow the sample."""
     if not isinstance(value, int | float) or not 1.0 < value <= 4.0:
         raise UsageError(f"expected growth above 1 and at most 4, but got growth={value!r}")
     return float(value)
@@ -135,7 +135,7 @@ def checked_stop(value: str, width: float | None, looks: str | int) -> str:
         hint = nearest(value, STOPS) if isinstance(value, str) else ""
         raise UsageError(
             "expected stop as 'decided' (as soon as there is an answer), 'precise' (once the interval is as narrow as "
-            f"width says, too) or 'all' (everybody there is), but got stop={value!r}.{hint}"
+            f"width says, too) or 'all' (after all rows), but got stop={value!r}.{hint}"
         )
     if value != "decided" and looks != "any":
         raise UsageError(f"looks={looks!r} says when the check ends, and so does stop={value!r}: leave out one of them")
@@ -159,14 +159,12 @@ def checked_looks(value: str | int, method: str) -> str | int:
     if not number and value not in ("any", "once") and planned_report(value) is None:
         hint = nearest(value, ("any", "once")) if isinstance(value, str) else ""
         raise UsageError(
-            "expected looks as 'any' (whenever one likes), 'once' (at the end), a whole number of planned looks, or "
-            "which one this is and after how many rows the earlier ones were, '3 of 5 after 2000, 4000', but got "
+            "expected looks as 'any' (at any time), 'once' (at the end), a whole number of planned looks, or "
+            "the number of this look and the row counts of the earlier looks, '3 of 5 after 2000, 4000', but got "
             f"looks={value!r}.{hint}"
         )
     if value != "any" and method != "auto":
-        raise UsageError(
-            f"looks={value!r} has a method of its own, but got method={method!r}: leave out one of the two"
-        )
+        raise UsageError(f"looks={value!r} has its own method, but got method={method!r}: leave out one of the two")
     return int(value) if number else value
 
 
@@ -223,7 +221,7 @@ def refuse_unclear_outcome(model: Model, props: Sequence[AuditProperty], withhel
     Raises
     ------
     UsageError
-        If rows would leave this process with such a column, and nobody said which columns to send.
+        If rows with such a column would leave this process, and the columns to send were not given.
     """
     several = named_models(model)
     for each in () if several is None else several.models.values():

@@ -144,7 +144,7 @@ def assert_verdict(check: Check[Any], observer: Observer, undecided: str, folder
     PropertyFailure
         As for :func:`assert_holds`.
     KeyboardInterrupt
-        Where somebody pressed Ctrl-C: what is known so far says nothing about the test.
+        If the user pressed Ctrl-C: the results so far do not decide the test.
     """
     __tracebackhide__ = True
     known = None if folder is None else KnownCounterexamples(folder)

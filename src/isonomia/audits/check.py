@@ -139,7 +139,7 @@ def check(
         valid for any number of looks.
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
-        the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when everybody was counted or
+        the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when all rows were counted or
         the budget is spent. Answers and intervals stay valid however long the check goes on.
     width
         The width at which ``stop="precise"`` ends.
@@ -151,7 +151,7 @@ def check(
     Verdict
         *holds*, *violated* or *undecided*. Guarantee: if the assumptions that the verdict lists are true, the
         probability that the answer is wrong is at most ``delta``, although the draws were looked at after every batch;
-        with other ``looks``, if nobody looked more often than that.
+        with other ``looks``, if there were no other looks.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def new_check(
     pool = None if alone else pool_for(executor, workers)
     if pool is not None and facts_of(people).device is not None:
         raise UsageError(
-            "expected no workers and no executor for people on a device, which asks about all of a batch at once: "
+            "expected no workers and no executor for people on a device, where a batch is queried as a whole: "
             "leave them out, or leave out device",
             name="executor",
         )
@@ -239,8 +239,8 @@ def new_check(
     allowed = Budget.of(budget)
     if allowed.costs and looks != "any":
         raise UsageError(
-            f"expected no budget in {' or '.join(allowed.costs)} for planned looks, since how many rows it covers is "
-            "not known beforehand: state samples or queries",
+            f"expected no budget in {' or '.join(allowed.costs)} for planned looks, since the number of rows it "
+            "covers is not known in advance: state samples or queries",
             name="budget",
         )
     adapted: Model | None
@@ -282,7 +282,7 @@ def new_check(
 
 
 def repeated(people: Any, times: int) -> Any:
-    """The population with every row several times, where the model is to be asked about each so often."""
+    """The population with every row repeated, so that the model is queried that many times about each row."""
     if times == 1:
         return people
     if not isinstance(people, Sample | Census):
@@ -295,7 +295,7 @@ def repeated(people: Any, times: int) -> Any:
 
 
 def subjects(check: Check[Any]) -> tuple[str, str]:
-    """The fingerprints of a check's population and model, for its seed; empty where there is none.
+    """The fingerprints of a check's population and model, for its seed; empty if it has no fingerprint.
 
     Looks at a table that grows must have the same seed. So of planned reports the rows of the first one count, and of
     rows in file order, which may be looked at again after more have come, the first row.

@@ -36,7 +36,7 @@ class TestContext:
     tell
         Receives every verdict, and the reason where known counterexamples could not be read or written.
     repeat
-        Gives the command that repeats the test with a seed; ``None`` where there is none.
+        Gives the command that repeats the test with a seed; ``None`` if no command can.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -56,7 +56,7 @@ def several_models(
         if name not in stored and nearest(text, known):
             raise UsageError(f"expected a column or a model for {name!r}, but got {text!r}.{nearest(text, known)}")
     if len(set(stored.values())) < len(stored):
-        raise UsageError(f"expected a column of its own for each model, but got {stored}", name="model")
+        raise UsageError(f"expected a separate column for each model, but got {stored}", name="model")
     check_names(prop.formula, [*known, *population.names], True, tuple(models))
     prop = with_columns(prop, stored)
     outputs = tuple(sorted(set(named_outputs(prop)), key=repr))
@@ -77,7 +77,7 @@ def named_outputs(prop: AuditProperty) -> list[Output]:
 def _check_keys(models: Mapping[str, Any]) -> None:
     """Refuse names that a property could not use."""
     if not models:
-        raise UsageError("expected models by name, {'new': ..., 'old': ...}, but there are none", name="model")
+        raise UsageError("expected models by name, {'new': ..., 'old': ...}, but got no models", name="model")
     for name in models:
         if not isinstance(name, str) or not is_plain_name(name) or name in {"other", "do"}:
             raise UsageError(f"expected a name of letters and digits for a model, but got {name!r}", name="model")

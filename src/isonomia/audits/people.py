@@ -79,7 +79,7 @@ def predicted_values(node: Node) -> tuple[Literal | Variable, ...]:
 
 
 def refuse_absent_values(conditions: Iterable[Row | None], population: Population, *, read: bool = False) -> None:
-    """Refuse a group whose value nobody has: it is more often misspelt than meant, and nothing is known about nobody.
+    """Refuse a group whose value no row has: it is usually misspelled, and an empty group has no rate.
 
     In a table in memory, a text that a condition compares a column with must occur in that column; so must a number
     that it must equal, or one of those that it may equal. Where all values of a column are known beforehand, from
@@ -87,8 +87,8 @@ def refuse_absent_values(conditions: Iterable[Row | None], population: Populatio
     or as a category of the table's column, is not a mistake: the verdict is *undecided* where it turns on it. Where
     draws have no end, a value that was not declared may still come; where it does not, that is *undecided* too.
 
-    A table that is read from files as needed is searched only with ``read``, after all of it was read and nobody was
-    found.
+    A table that is read from files as needed is searched only with ``read``, after all of it was read and no such
+    row was found.
     """
     people = population.people if isinstance(population, Abducted) else population
     by_name: dict[str, _KnownValues | None] = {}
@@ -133,7 +133,7 @@ class _KnownValues:
 
     @classmethod
     def of(cls, people: Population, name: str, read: bool) -> _KnownValues | None:
-        """What is known of a column; ``None`` where nothing is, and where it holds times, which have many spellings."""
+        """The known values of a column; ``None`` if they are unknown, and for times, which have many spellings."""
         declared = facts_of(people).declared(name)
         if isinstance(people, Sample | Census) and isinstance(people.rows, Table):
             column = plain(people.rows.column(name), name)
@@ -157,15 +157,15 @@ class _KnownValues:
         return bool(np.any(self.column == value))
 
     def message(self, name: str, value: Value) -> str:
-        """The message that nobody has a value, with the nearest ones that occur, and what to do."""
+        """The message that no row has a value, with the nearest values that occur, and what to do."""
         known = self.declared if self.column is None else distinct([self.column], name)
         near = _nearest_first(value, known)
         listed = ", ".join(map(value_text, near[:SHOWN])) + (", ..." if len(near) > SHOWN else "")
         hint = nearest(value, [item for item in known if isinstance(item, str)]) if isinstance(value, str) else ""
         return (
             f"expected a value that occurs in {name!r}, {listed or 'which has none'}, but got {value_text(value)}: "
-            f"nobody has it, and a claim about nobody says nothing.{hint} If somebody could have it, declare it with "
-            f"the population: values={{{name!r}: [...]}}"
+            f"no row has this value, so the group is empty.{hint} If rows of the population can have it, declare it "
+            f"with the population: values={{{name!r}: [...]}}"
         )
 
 

@@ -26,7 +26,7 @@ from isonomia.populations.table import Table
 from isonomia.records.journal import Entry, Journal
 
 KEY = "everybody"
-"""The journal key of the counts of everybody."""
+"""The journal key of the counts of all rows."""
 
 LEAST = 2**18
 """The fewest rows in one piece, unless the table ends: enough to keep a worker busy for a while."""
@@ -129,7 +129,7 @@ def rows_for_engine(
 
 
 def _exactly() -> str:
-    return "counting everybody"
+    return "counting all rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _pieces(
 ) -> Iterator[tuple[int, Counts]]:
     """Each piece, from the journal or by a worker; in the end other workers repeat some questions.
 
-    Where some pieces are in the journal, some of their rows are asked about again before new ones are begun.
+    Where some pieces are in the journal, some of their rows are queried again before new ones are begun.
     """
     context: _WorkerContext[Counts] = shared.value
     watched = session if context.watched else None

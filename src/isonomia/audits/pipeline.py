@@ -6,8 +6,8 @@
 3. *Sample.* Otherwise people are drawn, batch after batch, until the evidence decides or the budget is spent.
 4. A census from which as many people as it has were drawn with replacement, without an answer, is counted after all.
 
-What population and model are goes into the journal after it is known whether everybody is counted, and before anybody
-is asked about; every step is kept there, so a resumed check goes the same way.
+Population and model are written to the journal once it is known whether all rows are counted, and before the first
+query; the journal keeps every step, so a resumed check takes the same path.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isonomia.populations.worlds.paths import NotExactError
 from isonomia.records.journal import Entry, MissingEntryError, once
 from isonomia.records.verdict import Verdict
 
-INCONCLUSIVE = "what could be proved allows either answer"
+INCONCLUSIVE = "the proof is inconclusive"
 TOO_FAR_APART = "its numbers are too far apart for floats"
 
 
@@ -49,7 +49,7 @@ class ProofAttempt(Protocol):
 
 
 class SamplingWork(BatchLoopWork[Any, Any], Protocol):
-    """What is measured, who is asked, and what lets workers look ahead; ``None`` where there are none."""
+    """What is measured, which model is queried, and what lets workers look ahead; ``None`` without workers."""
 
     @property
     def session(self) -> ModelSession | None:
@@ -76,7 +76,7 @@ class Sampling(Generic[W]):
     counted, rows
         What one sample is, and how many rows it sends to the model.
     replaced
-        Whether rows of a census may come twice, so that having drawn as many as there are decides nothing.
+        Whether rows of a census may be drawn twice, so that drawing as many rows as the census has decides nothing.
     """
 
     work: W
@@ -105,9 +105,9 @@ class Steps(Generic[Q, F, W]):
     is_open
         Whether a proof leaves the claim open, although draws could still decide it.
     proved
-        The verdict of a proof, which began at some time; or why there is none after all.
+        The verdict of a proof that began at a given time; or the reason why there is no proof.
     is_counted, exact
-        Whether everybody is counted, and the verdict if so, after some people were drawn before.
+        Whether all rows are counted; and the verdict of that count, given how many people were drawn before.
     directed
         The check whose population draws the people it needs.
     prepare, sampled
@@ -197,7 +197,7 @@ def _proof(steps: Steps[Q, F, W], check: Check[Any], question: Q, observer: Obse
 def no_proof(check: Check[Any], reason: str) -> UsageError:
     """The error that there is no exact answer: why the proof failed, or what kind of population it is."""
     return UsageError(
-        "expected for method='exact' a census, or a program or causal model that can be followed draw by draw, but "
+        "method='exact' needs a census, or a program or causal model whose paths can be enumerated, but "
         f"{reason or 'the people are a ' + check.population.kind}: leave out the method"
     )
 

@@ -28,7 +28,7 @@ from isonomia.records.journal import exact_fraction
 from isonomia.spec.tree import Do, Row, Version, columns_of
 from isonomia.wording import plural
 
-EVERY_WAY = "every way was followed"
+EVERY_WAY = "all paths were enumerated"
 REAL_NUMBERS = "program and model compute with real numbers; floats differ from them in the last digits"
 
 TOLERANCES = (1e-3, 1e-6, 1e-9)
@@ -85,17 +85,17 @@ def follow(
     """
     population = check.population
     if not isinstance(population, Program | Causal):
-        raise NotExactError("only programs and causal models can be followed draw by draw")
+        raise NotExactError("only programs and causal models can be enumerated draw by draw")
     if check.random_model and check.model is not None:
         raise NotExactError("the model may answer at random")
     population.open(root(check.seed), wanted)  # refuses interventions that mean nothing here
     answer, reads = (None, ()) if check.model is None else readable(check.model, population.names, effort.ways)
     named = [*dict.fromkeys((*columns[None], *reads))]
     versions = {
-        version: [*dict.fromkeys((*asked, *reads))] for version, asked in columns.items() if version is not None
+        version: [*dict.fromkeys((*needed, *reads))] for version, needed in columns.items() if version is not None
     }
     if any(not isinstance(version, Do) for version in versions):
-        raise NotExactError("the property speaks of a second person")
+        raise NotExactError("the property compares with a second person")
     among = population.among if isinstance(population, Causal) else None
     if among is not None:
         named = [*dict.fromkeys((*named, *columns_of(among)))]
@@ -145,7 +145,7 @@ def narrowed_down(
 
 def following() -> str:
     """What is being done, for the display of progress."""
-    return "following every way through the program"
+    return "enumerating the paths of the program"
 
 
 def packed_number(value: Known) -> list[str | None]:

@@ -1,8 +1,8 @@
 """What a check is, and what an audit is.
 
-A :class:`Check` is a property, a model and a population, with everything that is decided before anything is seen: the
+A :class:`Check` is a property, a model and a population, with every choice made before the first look: the
 risk, the budget, the seed. An :class:`Audit` knows one kind of property and runs its checks. Each audit is a folder
-beside this file and a line in :mod:`isonomia.audits.registry`; whatever runs, stores, repeats or shows checks goes
+next to this file and a line in :mod:`isonomia.audits.registry`; whatever runs, stores, repeats or shows checks goes
 through this protocol and never asks which audit it is.
 """
 
@@ -103,7 +103,7 @@ class Check(Generic[P]):
         Raises
         ------
         UsageError
-            Where there is none.
+            If the check has no model.
         """
         if self.model is None:
             raise UsageError(
@@ -127,7 +127,7 @@ def refuse_rates_options(check: Check[Any], what: str, *others: str) -> None:
     if check.method not in {"auto", "bets", *others} or check.ranges:
         raise UsageError(
             f"expected method='auto' and no ranges for {what}, but got method={check.method!r} and "
-            f"ranges={check.ranges!r}: its bets have no alternative, and no means are asked for",
+            f"ranges={check.ranges!r}: its method is fixed, and it has no means",
             name="method",
         )
 

@@ -71,8 +71,8 @@ def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[s
     others = [name for name in put if name != first]
     if not others:
         raise UsageError(
-            f"expected a property that puts a record other than {first} to the model, by a name of its own, but it has "
-            f"none: write `var x2 := ...` before the block and predict(x2) in it"
+            f"expected a property that sends a record other than {first} to the model, under its own name, but "
+            f"it has none: write `var x2 := ...` before the block and predict(x2) in it"
         )
     return first, others
 

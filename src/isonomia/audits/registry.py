@@ -55,7 +55,7 @@ def file_keys() -> dict[str, FileKey]:
     return {name: key for audit in AUDITS for name, key in audit.file_keys.items()}
 
 
-# A new audit is a folder beside these, and its name here.
+# A new audit is a folder next to these, and its name here.
 for _audit in (RATES, KSAFETY, RESPONSIVENESS, PRINCIPAL):
     register(_audit)
 view.register(REPAIR)  # a repair is not an audit, but it ends with a verdict too
@@ -83,7 +83,7 @@ def remember(known: KnownCounterexamples, check: Check[Any], verdict: Verdict, *
         known.drop(_key(check), known_first.outdated(check))
     if known.trouble is None:
         return verdict
-    return replace(verdict, remarks=(*verdict.remarks, f"known counterexamples were left aside: {known.trouble}"))
+    return replace(verdict, remarks=(*verdict.remarks, f"known counterexamples were ignored: {known.trouble}"))
 
 
 def _known_first(check: Check[Any]) -> KnownFirst | None:

@@ -123,7 +123,7 @@ def _recompute(
     verdict = run_check(planned.check.with_journal(journal), NullObserver())
     unused = [key for key in check.entries if key not in journal.read and key != CACHE and not key.startswith(TIME)]
     if unused:
-        return (), f"its statistics hold what no such check comes to, {unused[0]!r:.60}: it would have ended before"
+        return (), f"its statistics are impossible for such a check, {unused[0]!r:.60}: it would have ended earlier"
     if verdict.stopped == "interrupted" != check.verdict["stopped"]:
         return (), f"its statistics end after {verdict.samples:,} {verdict.counted}, before the answer"
     return tuple(compared(evidence, check, planned, verdict)), None
@@ -244,7 +244,7 @@ def said_otherwise(
 ) -> Iterator[ValueDifference]:
     """Where what checks say about their models and populations contradicts the audit file, or each other.
 
-    The text states the kind of a population, and whether everybody in a census is counted. Properties about the same
+    The text states the kind of a population, and whether all rows of a census are counted. Properties about the same
     model or population of the file must have the same fingerprint of it.
     """
     populations, seen = file.entries("population", "populations"), dict[tuple[str, str], object]()
@@ -253,8 +253,10 @@ def said_otherwise(
         entry = populations.get(people) if people is not None else None
         if entry is not None and "population" in check.entries:
             yield from _other_kind(each.name, entry, check)
-        asked = ", ".join([model_key(each.entry), *sorted({str(output.model) for output in named_outputs(each.prop)})])
-        for what, name in (("population", people), ("model", asked)):
+        outputs = ", ".join(
+            [model_key(each.entry), *sorted({str(output.model) for output in named_outputs(each.prop)})]
+        )
+        for what, name in (("population", people), ("model", outputs)):
             fingerprint = check.entries.get(what, {}).get("fingerprint")
             if name is None or fingerprint is None:
                 continue
@@ -276,7 +278,7 @@ def _other_kind(name: str, entry: FileTable, check: CheckEvidence) -> Iterator[V
     if kind is not None and recorded != kind:
         yield ValueDifference(f"{name}: kind of the population", recorded, kind)
     if entry.get("exact") is False and check.entries.get("exact", {}).get("exact"):
-        yield ValueDifference(f"{name}: whether everybody was counted at once", True, False)
+        yield ValueDifference(f"{name}: whether all rows were counted at once", True, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,7 +472,7 @@ def _with_known(planned: PlannedCheck, check: CheckEvidence) -> PlannedCheck:
 
 
 def _without_cache(check: CheckEvidence) -> CheckEvidence:
-    """The check without the remark of a cache: there is none here."""
+    """The check without the remark of a cache: a replay has no cache."""
     remark, verdict = check.entries.get(CACHE, {}).get("remark"), check.verdict
     if remark is None or verdict is None:
         return check

@@ -49,7 +49,7 @@ def introduce(population: Population | Any, model: ModelSession | None, journal:
         if before.get("device") != entry.get("device"):
             raise DataError(
                 f"expected draws by {before.get('device', 'NumPy')}, with which this run began, but here they would be "
-                f"by {entry.get('device', 'NumPy')}: go on there, or begin a new run",
+                f"by {entry.get('device', 'NumPy')}: continue there, or begin a new run",
                 name="device",
             )
         if before.get("fingerprint") != entry.get("fingerprint"):
@@ -66,9 +66,9 @@ def values_in(population: Population, column: str, journal: Journal) -> tuple[Va
 
 
 def recorded_population(entries: Mapping[str, Entry]) -> RecordedPopulation:
-    """What a finished check's journal tells of its population."""
+    """The population of a finished check, as its journal describes it."""
     if "population" not in entries:
-        raise RecordError("expected in the journal what the population said of itself, but it is not there")
+        raise RecordError("expected the description of the population in the journal, but it is missing")
     known = {
         key.removeprefix(VALUES): tuple(entry["values"]) for key, entry in entries.items() if key.startswith(VALUES)
     }
@@ -76,7 +76,7 @@ def recorded_population(entries: Mapping[str, Entry]) -> RecordedPopulation:
 
 
 def recorded_model(entries: Mapping[str, Entry]) -> RecordedModel | None:
-    """What a finished check's journal tells of its model; ``None`` where there was none."""
+    """The model of a finished check, as its journal describes it; ``None`` without a model."""
     return RecordedModel.of(entries.get("model", {}), entries.get(CACHE, {}).get("remark"))
 
 
@@ -126,7 +126,7 @@ def _given(model: ModelSession | None, population: Any) -> tuple[str, ...]:
 
 
 def about_model(model: ModelSession | None, population: Any) -> Entry:
-    """What a model says of itself; nothing where there is none."""
+    """The model's description of itself; empty without a model."""
     if model is None:
         return {}
     given, facts = _given(model, population), model_facts(model)
@@ -142,7 +142,7 @@ def about_model(model: ModelSession | None, population: Any) -> Entry:
 
 _RANDOM = (
     "the model may answer at random, as you said: its answers are independent of each other, and rates are over that "
-    "randomness too; whether it was changed during the check cannot be seen"
+    "randomness too; a change of the model during the check cannot be detected"
 )
 _FINITE = "for a finite population, the verdict is about the answers that the model happened to give this time"
 
@@ -159,7 +159,7 @@ _REASONS = {
     "tokens": "the budget of tokens is spent",
     "USD": "the budget of money is spent",
     "time": "the budget of time is spent",
-    "exhausted": "every row is used up",
+    "exhausted": "the sample ran out",
     "interrupted": INTERRUPTED,
 }
 
@@ -181,7 +181,7 @@ def spent_in_words(spent: Mapping[str, float]) -> tuple[str, ...]:
     cut = f"; {times('cut_off')} were cut off at max_tokens" if spent.get("cut_off") else ""
     money = f", for {spent['USD']:.4g} USD" if "USD" in spent else ""
     least = (
-        f"; {times('without_usage')} answers reported none, and count with a bound"
+        f"; {times('without_usage')} answers reported none, and are counted at an upper bound"
         if spent.get("without_usage")
         else ""
     )
@@ -190,8 +190,8 @@ def spent_in_words(spent: Mapping[str, float]) -> tuple[str, ...]:
         f"{times('timed_out')} requests got no answer in time and were sent again: where slow answers differ "
         "from quick ones, allow a longer timeout"
     )
-    said = ((f"{labels}{cut}", "answers"), (tokens, "input_tokens"), (late, "timed_out"))
-    return tuple(text for text, what in said if spent.get(what))
+    messages = ((f"{labels}{cut}", "answers"), (tokens, "input_tokens"), (late, "timed_out"))
+    return tuple(text for text, what in messages if spent.get(what))
 
 
 def stored_violations(journal: Journal) -> KeepsViolations | None:
@@ -231,7 +231,7 @@ def new_verdict(
     method, stopped, assumptions, remarks
         As the verdict has them. What follows from a model that may answer at random, and what a cache saved, is added.
     risk
-        The probability that the answer is wrong: the check's, or 0 where the answer is exact or there is none.
+        The probability that the answer is wrong: the check's, or 0 where the answer is exact or undecided.
     population
         Whom the verdict is about, where that is not the check's population.
     content

@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "init:init": "Draft an audit file from a model and a table.",
         "run:register": "Register an audit before any answer is seen.",
         "run:run": "Check every property of an audit file.",
-        "watch:watch": "Monitor decisions in production, as they come.",
+        "watch:watch": "Monitor decisions in production, as they arrive.",
     },
     "Single checks": {
         "open:open": "Open a page in the browser, for people who do not program.",

@@ -187,7 +187,7 @@ def _population(
     if data is not None:
         raise UsageError(f"expected {program} or --data, but got both: leave one out")
     if census:
-        raise UsageError(f"--census requires --data, but {program} draws rows without end: leave it out")
+        raise UsageError(f"--census requires --data, but {program} draws an unlimited number of rows: leave it out")
     from isonomia.populations.program import Program
 
     return Program(program, device=device)

@@ -28,8 +28,8 @@ def demo(
 ) -> None:
     """Audit a hiring model over a simulated population, and write the report.
 
-    Seven questions of a small model trained on unfair decisions: about rates, two runs of it, what people can do, and
-    what would have been.
+    Audits a small model trained on unfair decisions with seven properties: rates, pairs of runs,
+    recourse and counterfactuals.
 
     Example: isonomia demo
     """

@@ -206,7 +206,7 @@ def _draft_interventions(
         console.print("No column looks like the outcome; --outcome COLUMN names it.")
     for name, reason in draft.left_out.items():
         if "looks like the outcome" in reason:
-            console.print(f"{name} {reason}; say --outcome where it is another.")
+            console.print(f"{name} {reason}; use --outcome to name another.")
     console.print(
         "Every line is a guess: read it and correct it before you audit with it, isonomia responsiveness --data "
         f"{data} --interventions {output} --model module:object --target 1 --at-least 0.1"

@@ -237,11 +237,11 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
     "A table by group": {
         "outcome": OptionDisplay("The column with the true outcome.", "COLUMN"),
         "favourable": OptionDisplay("The favourable decision; default: 1 or true.", "VALUE"),
-        "decision": OptionDisplay("The decisions; the model's predictions where there is a model.", "COLUMN"),
+        "decision": OptionDisplay("The decisions; default with a model: its predictions.", "COLUMN"),
         "by": OptionDisplay(
             "The groups: a column, or several for their intersection: sex,race. Repeatable.", "COLUMN,..."
         ),
-        "score": OptionDisplay("The scores; score for those of the model.", "COLUMN"),
+        "score": OptionDisplay("The scores: a column, or score for the model's.", "COLUMN"),
         "positive": OptionDisplay(
             "The positive outcome, and the default of --favourable; default: 1 or true.", "VALUE"
         ),
@@ -257,11 +257,11 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "given": OptionDisplay("A column within whose values the attribute is as good as random.", "COLUMN"),
         "definition": OptionDisplay("1 each stratum, 2 all strata together, 3 all people, 4 odds.", "NUMBER"),
         "within": OptionDisplay("The largest difference that is still fair.", "MARGIN"),
-        "responsiveness: within": OptionDisplay("Of stability: the largest change of a number.", "NUMBER"),
+        "responsiveness: within": OptionDisplay("For stability: the largest change of a number.", "NUMBER"),
         "normalised": OptionDisplay("The margin is of tau, within the stratum, not of tau'."),
         "assume": OptionDisplay("An assumption, such as 'outcome never falls' or 'P[Y0 > Y1] <= 0.05'.", "TEXT"),
         "values": OptionDisplay("A column's values in order, the first is 0.", "COLUMN=FIRST,SECOND"),
-        "target": OptionDisplay("The wanted prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
+        "target": OptionDisplay("The target prediction: a class, LOW:HIGH, or 'prediction < own'.", "TARGET"),
         "at_least": OptionDisplay("The smallest share of points for each person.", "SHARE"),
         "at_most": OptionDisplay("The largest share of points for each person.", "SHARE"),
         "average": OptionDisplay("Limit the average share of all people instead."),
@@ -270,8 +270,8 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "test": OptionDisplay(
             "A ready-made claim: preclusion, gaming, stability, affordability or monotonicity.", "NAME"
         ),
-        "limit": OptionDisplay("Of affordability: a number, or the column with each limit.", "LIMIT"),
-        "direction": OptionDisplay("Of monotonicity: the allowed direction of predictions.", "up|down"),
+        "limit": OptionDisplay("For affordability: a number, or the column with each limit.", "LIMIT"),
+        "direction": OptionDisplay("For monotonicity: the allowed direction of predictions.", "up|down"),
         "lost": OptionDisplay("The accuracy that may be lost.", "SHARE"),
         "held_out": OptionDisplay("The share of rows held out for the certificate.", "SHARE", default="a third"),
         "no_reason": OptionDisplay("A column that is not a reason, such as the outcome.", "COLUMN"),
@@ -298,7 +298,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
     },
     "Programs and specifications": {
         "check, repair: allow_code": OptionDisplay("Let the blocks of specifications run as Python."),
-        "ratio": OptionDisplay("Program: the least rate of its minority over that of its majority.", "RATIO"),
+        "ratio": OptionDisplay("Program: the smallest ratio of its minority's rate to its majority's.", "RATIO"),
         "device": OptionDisplay(
             "Program: the device of torch draws, cuda, cpu or auto; default: NumPy draws.", "DEVICE"
         ),
@@ -319,7 +319,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         "responsiveness: by": OptionDisplay("A column whose values split the counts of people.", "COLUMN"),
         "who": OptionDisplay("The people: 'prediction == 0 and age < 25'; default: all.", "CONDITION"),
         "person": OptionDisplay("The row of one person, counted from 0.", "ROW"),
-        "only": OptionDisplay("A feature that is free, of those that are actionable.", "FEATURE"),
+        "only": OptionDisplay("Free only this actionable feature.", "FEATURE"),
     },
     "Sampling": {
         "responsiveness: control": _CONTROL,
@@ -408,7 +408,7 @@ class ModelReading:
             return self.open(models[0] if models else None, quiet=quiet)
         if not all(named) or len({name for name, _, _ in pairs}) < len(pairs):
             raise UsageError(
-                f"expected one --model, or each as NAME=MODEL with a name of its own, but got {', '.join(models)}",
+                f"expected one --model, or each as NAME=MODEL with a unique name, but got {', '.join(models)}",
                 name="model",
             )
         return {

@@ -122,7 +122,7 @@ def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: boo
         console.print(f"these {len(old):,} would be deleted; nothing was")
         return
     freed = store.prune([run.id for run in old])
-    console.print(f"deleted: {len(old):,}; {freed / 1e3:,.0f} kB are free again")
+    console.print(f"deleted: {len(old):,}; {freed / 1e3:,.0f} kB freed")
 
 
 def _age(text: str) -> timedelta:
@@ -184,7 +184,7 @@ def export(
     records: Path = HERE,
     key: Path | None = None,
 ) -> None:
-    """Write a run as one file that can be replayed anywhere: what was asked, measured and answered, sealed.
+    """Write a run as one file that can be replayed anywhere: properties, measurements and verdicts, sealed.
 
     It holds statistics and counterexamples, and neither the data nor the model.
 

@@ -57,7 +57,7 @@ def responsiveness(
     violations: Path | None = None,
     json: Path | None = None,
 ) -> None:
-    """Check what share of the points that people can reach has the prediction that they want.
+    """Check what share of the points that people can reach has the desired prediction.
 
     Example: isonomia responsiveness --model credit:model --data people.csv --interventions changes.toml --target 1
     --at-least 0.1 --who "prediction == 0" --by sex
@@ -106,7 +106,7 @@ def _ids(table: Table, column: str, points: Path | None, people: Path | None) ->
         raise UsageError(f"--id: there is no column {column!r}.{nearest(column, table.names)}")
     taken = ("person", "row", "reaching", "looked at", "distance", "prediction", "answer", "share", "low", "high", "n")
     if column in (*taken, "exact"):
-        raise UsageError(f"--id: the files have a column {column!r} of their own: rename the column of the data")
+        raise UsageError(f"--id: the files have a column {column!r} already: rename the column of the data")
     values = [plain_value(value) for value in table.column(column)]
     twice, times = Counter(values).most_common(1)[0]
     if times > 1:
@@ -174,7 +174,7 @@ def claimed(test: str, interventions: Interventions, stated: Mapping[str, Any], 
     for name in given:
         if name not in needed + others:
             takes = ", ".join(map(_option, needed + others))
-            raise UsageError(f"{_option(name)} does not go with {claim}, which takes {takes}")
+            raise UsageError(f"{_option(name)} does not apply to {claim}, which takes {takes}")
     if not test and ("at_least" in given) == ("at_most" in given):
         count = "both" if "at_least" in given else "neither"
         raise UsageError(f"expected --at-least 0.1 or --at-most 0.05, but got {count}; --test names ready-made claims")
@@ -190,8 +190,8 @@ def claimed(test: str, interventions: Interventions, stated: Mapping[str, Any], 
 
 
 _EXAMPLES = {
-    "target": "the prediction that is wanted, such as --target 1 or --target 'prediction < own'",
-    "limit": "the most that a prediction may be, such as --limit 500 or --limit budget for a column",
+    "target": "the target prediction, such as --target 1 or --target 'prediction < own'",
+    "limit": "the largest allowed prediction, such as --limit 500 or --limit budget for a column",
 }
 
 

@@ -175,7 +175,7 @@ def _seed(
     from isonomia.engine.parameters import root
 
     if earlier is not None and seed is not None:
-        raise RecordError("--seed does not go with --resume: the run goes on with its own seed")
+        raise RecordError("--seed cannot be used with --resume: the run continues with its own seed")
     if seed is not None:
         root(seed)  # refuses what is not a seed; later, a property of the file would be blamed
     stated = audit.content.get("seed") if seed is None else seed

@@ -47,7 +47,7 @@ def watch(
     allow_outside: bool = False,
     remember: bool = False,
 ) -> None:
-    """Judge a model in production by its decisions, as they come.
+    """Judge a model in production by its decisions, as they arrive.
 
     What has come since the last time is counted, each decision once, even if the process was killed. Alerts are lines
     of JSON on standard output, and go to a command or a webhook where the file names one. The exit code is 1 as long as
@@ -63,9 +63,9 @@ def watch(
     from isonomia.watch.store import WatchStore
 
     if acknowledge and (replay or follow):
-        raise UsageError("--acknowledge does not go with --follow or --replay")
+        raise UsageError("--acknowledge cannot be used with --follow or --replay")
     if evidence is not None and replay:
-        raise UsageError("--evidence does not go with --replay: isonomia replay FILE --full reads all data again")
+        raise UsageError("--evidence cannot be used with --replay: isonomia replay FILE --full reads all data again")
     if key is not None and evidence is None:
         raise UsageError("--key requires --evidence")
     watched = read_watch_file(file)

@@ -2,7 +2,7 @@
 
 Draws do not depend on the model's answers, so batches that will most probably be needed can be drawn and queried before
 they are. They are still judged one after the other, at the same sizes, so the verdict is the same as without looking
-ahead. Samples queried in vain are counted.
+ahead. Wasted queries are counted.
 
 Which batches are queried ahead depends only on what was seen: not on the time, and not on the number of workers. So the
 model is given the same rows together, wherever it runs and however quickly it answers.
@@ -76,7 +76,7 @@ class Lookahead(Generic[Step, Reading]):
     samples
         How many samples a batch has.
     unused
-        How many samples were queried in vain.
+        The number of samples whose queries were wasted.
     """
 
     work: LooksAhead[Step, Reading]
@@ -120,7 +120,7 @@ class Lookahead(Generic[Step, Reading]):
             assert block.begun is not None, "all have begun"
             return block.begun.reading(number)
         except UnreliableModelError:
-            raise  # a model that changes its answers does so whoever is asked about; second questions are not repeated
+            raise  # a model that changes its answers does so for all rows; second questions are not repeated
         except IsonomiaError:
             # The error may come from people who would never have been needed; if not, it happens again below.
             self.drop()

@@ -69,7 +69,7 @@ class Schedule:
         batches of every earlier look are the first ones of this.
     whole
         Whether a batch that the end of the table or of the budget would cut short is left out. Then no batch depends on
-        how many rows there are, and with more rows the same batches come first.
+        the number of rows, and a longer table begins with the same batches.
     """
 
     first: int = 8
@@ -194,11 +194,11 @@ class LoopWork(Protocol, Generic[Reading_contra, State]):
         ...
 
     def progress_text(self, state: State) -> str:
-        """A line on what is known so far, for a person who watches."""
+        """One line on the findings so far, for a person who watches."""
         ...
 
     def compared(self, state: State) -> Expression | None:
-        """What is known of the first compared quantity; ``None`` if the audit does not report it along the way."""
+        """The first compared quantity as known so far; ``None`` if the audit does not report it along the way."""
         ...
 
 
@@ -246,7 +246,7 @@ def run(
     first: bool = True,
     clock: Callable[[], float] | None = None,
 ) -> Outcome[State]:
-    """Run batches until the work is decided, the population or the budget is used up, or somebody presses Ctrl-C.
+    """Run batches until the work is decided, the population or the budget is used up, or the user presses Ctrl-C.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def run_steps(
 
 
 def _next_step(steps: Steps[Step, State], state: State | None) -> tuple[Step | None, str]:
-    """The next step; or ``None`` and the reason why there is none."""
+    """The next step; or ``None`` and the reason for stopping."""
     try:
         return (next(steps) if state is None else steps.send(state)), ""
     except StopIteration as end:
@@ -378,7 +378,7 @@ class _RowRate:
     meter
         Counts the rows.
     rows
-        How many rows one sample sends; some are asked about twice, which comes on top.
+        How many rows one sample sends, not counting the rows that are queried twice.
     limit
         The most rows that may be sent in all.
     journal
@@ -552,7 +552,7 @@ class _Readings(Generic[Reading, State]):
 
 
 def changed_since(what: str) -> ChangingModelError:
-    """The error that the model answers differently than before a check resumed; ``what`` it was asked about."""
+    """The error that the model answers differently than before a check resumed; ``what`` was queried."""
     return ChangingModelError(
         f"expected the answers that this run began with, but about {what} the model answers differently now: it was "
         "changed since, or it answers at random. Begin a new run, without --resume, or if it is meant to answer at "

@@ -1,8 +1,8 @@
 """What a caller gives to a run: a seed, a budget, and an observer of its progress.
 
 Every use of randomness has its own child of the run's seed, found by number, not by the order of calls. A seed that is
-not given is derived from what is checked. So the same check gives the same answer every time, and nobody tries several
-seeds by accident until one of them decides.
+not given is derived from what is checked. So the same check gives the same answer every time, and a user cannot try
+several seeds by accident until one of them decides.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class Progress:
     counted
         What the samples are, as in a verdict.
     compared
-        Computes what is known of the first compared quantity; ``None`` if the audit does not report it along the way.
+        Computes the first compared quantity as known so far; ``None`` if the audit does not report it along the way.
     unused
         How many more were queried ahead and have not been needed so far.
     """

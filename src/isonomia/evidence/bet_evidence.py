@@ -151,8 +151,8 @@ class BetEvidence:
         remarks = []
         if any(isinstance(test.process, SlicedEProcess) for test in self.tests):
             remarks.append(
-                "the conditions overlap, so each draw was one bet on all of them together, made for each value that "
-                "the rate they share might have"
+                "the conditions overlap, so each draw was one bet on all of them together, made for each "
+                "possible value of the rate they share"
             )
         folds = max((channel.fold.of for channel in self.channels if channel.fold), default=0)
         if folds:
@@ -164,7 +164,7 @@ class BetEvidence:
             remarks.append("several leaves share a group, so each draw was one bet on all of them together")
         processes = [test.process for test in self.tests]
         if any(isinstance(process, EProcess) and bool(np.isfinite(process.sizes).any()) for process in processes):
-            remarks.append("rows were drawn without replacement and the bets say what is left")
+            remarks.append("rows were drawn without replacement, and the bets are about the remaining rows")
         return tuple(remarks)
 
     def begin(self) -> tuple[AnyWealth, ...]:

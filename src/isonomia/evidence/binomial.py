@@ -399,18 +399,18 @@ def draws_for_power(delta: float, threshold: float, share: float, power: float, 
     """
     _check(delta=delta, power=power)
     power_below(1, delta, threshold, share)
-    most = 256  # doubled until it is enough
+    max_n = 256  # doubled until it is enough
     # The normal approximation only detects a hopeless request early; the numbers themselves are exact.
     spread = sqrt(threshold * (1.0 - threshold)) * ndtri(1.0 - delta) + sqrt(share * (1.0 - share)) * ndtri(power)
-    while most <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
-        n = np.arange(1, most + 1)
+    while max_n <= MAX_DRAWS and (spread / (threshold - share)) ** 2 < MAX_DRAWS / 4:
+        n = np.arange(1, max_n + 1)
         enough = _at_most(_critical(n, delta, threshold), n, share) >= power
         first = int(np.argmax(enough)) + 1
         last_short = int(np.flatnonzero(~enough)[-1]) + 1 if not enough.all() else 0
         # It has not fallen short for a long stretch: swings shrink with the root of n, so it is unlikely to again.
-        if enough.any() and most >= 2 * last_short + 64:
+        if enough.any() and max_n >= 2 * last_short + 64:
             return last_short + 1 if lasting else first
-        most *= 2
+        max_n *= 2
     raise UsageError(f"more than {MAX_DRAWS:,} draws would be needed: the share {share:g} is too near to {threshold:g}")
 
 

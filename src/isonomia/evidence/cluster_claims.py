@@ -196,12 +196,12 @@ class ClusterEvidence:
         """Bet on one batch; what is refuted stays refuted."""
         history = (*state.history, batch)
         wealths, refuted = list(state.wealths), set(state.refuted)
-        seen = {leaf for leaf, rows in zip(self.leaves, self.rows(history), strict=True) if rows > 0}
+        observed = {leaf for leaf, rows in zip(self.leaves, self.rows(history), strict=True) if rows > 0}
         wider = self._with_pairs(batch)
         for index, (number, half_space, tests) in enumerate(self._tests):
             if number not in refuted:
                 wealths[index] = tests.step(wealths[index], wider)
-                if tests.refuted(wealths[index])[0] and seen.issuperset(half_space.leaves):
+                if tests.refuted(wealths[index])[0] and observed.issuperset(half_space.leaves):
                     refuted.add(number)
         after = ClusterState(history, tuple(wealths), frozenset(refuted), state.looked, state.boxed)
         due = OFTEN * state.looked if self.deadline is None else self.deadline

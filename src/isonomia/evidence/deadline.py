@@ -134,7 +134,7 @@ class DeadlineDraws:
 
 @dataclass(frozen=True, slots=True)
 class _Estimates:
-    """What is known before each batch, and after the last: arrays whose first axis is the batch.
+    """The estimates before each batch, and after the last: arrays whose first axis is the batch.
 
     Attributes
     ----------
@@ -458,9 +458,9 @@ class DeadlineTest:
             return
         own = np.minimum(which, stakes.each.shape[1] - 1)  # steady stakes are the same for all thresholds
         safe = (at >= stakes.low[own] - ROUNDING) & (at <= stakes.high[own] + ROUNDING)
-        kept = safe.all(axis=1)
-        result[which[~kept]] = False
-        at, which, own = at[kept], which[kept], own[kept]
+        inside = safe.all(axis=1)
+        result[which[~inside]] = False
+        at, which, own = at[inside], which[inside], own[inside]
         wealth = np.zeros(len(which))
         for each, batch in zip(stakes.each, self._batches, strict=True):
             mine = each[own]

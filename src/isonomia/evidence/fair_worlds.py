@@ -298,12 +298,12 @@ def effect_intervals(
     columns = []
     for each in functionals:
         merged = MergedCells.of(shape, np.vstack([each.row, each.over, zeros, given]))
-        kept = merged.representatives
+        representatives = merged.representatives
         identified = IdentifiedSet.of(
-            merged.observation, (zeros[:, kept], np.zeros(len(zero))), (given[:, kept], bounds)
+            merged.observation, (zeros[:, representatives], np.zeros(len(zero))), (given[:, representatives], bounds)
         )
         fewer = [CellRegion(merged.sums(region.tally), region.delta) for region in regions]
-        functional = Functional(each.row[kept], each.over[kept])
+        functional = Functional(each.row[representatives], each.over[representatives])
         columns.append(functional_intervals(fewer, identified, [functional], allowances))
     return [[column[number][0] for column in columns] for number in range(len(regions))]
 

@@ -133,8 +133,8 @@ def why_no_polytopes(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]
     except _NotLinearError:
         return "the formula is not linear in the unknown rates, so it was decided by branch and bound"
     return (
-        f"the formula has more than {MAX_POLYTOPES:,} cases, each of which would have to be refuted by itself, so it "
-        "was left to branch and bound, which seldom decides so long a formula: state several shorter ones"
+        f"the formula has more than {MAX_POLYTOPES:,} cases, each of which would have to be refuted separately, so "
+        "it was decided by branch and bound, which rarely decides a formula this long: state several shorter ones"
     )
 
 

@@ -88,10 +88,10 @@ class LabelEvidence:
             for half in polytope.half_spaces:
                 for a, b in combinations(dict.fromkeys(leaf.given for leaf in half.leaves), 2):
                     if not disjoint(a, b):
-                        first, second = ("everybody" if each is None else to_text(each) for each in (a, b))
+                        first, second = ("all rows" if each is None else to_text(each) for each in (a, b))
                         raise SpecError(
                             f"with few labels, groups that are compared must be the same or exclude each other, but "
-                            f"nothing shows that nobody is in both {first} and {second}: compare with the rest instead"
+                            f"{first} and {second} may share rows: compare with the rest instead"
                         )
 
     @cached_property

@@ -216,14 +216,14 @@ class LabelTests:
         """The logarithm of the factor by which each wealth is multiplied."""
         batch, shares = whole.of_groups(self.active), table.shares
         level, total, side = table.stakes(self.slopes, self.bounds)
-        place = np.searchsorted(self.active, batch.keys[:, 0])
+        index = np.searchsorted(self.active, batch.keys[:, 0])
         # The stake on a row with a label, and the most that it can lose whatever the label is.
-        away = (level[:, None] * (self.slopes @ batch.values.T) - total[:, place]) / shares[place]
+        away = (level[:, None] * (self.slopes @ batch.values.T) - total[:, index]) / shares[index]
         least = np.minimum(self.slopes, 0.0) @ (np.asarray(self.groups)[:, None] == self.active)
         loss = np.maximum((total - level[:, None] * least) / shares, 0.0)
         own = np.maximum(self._side(table, side, batch), FLOOR - 1.0)
         chance = batch.chances
-        room = (chance - loss[:, place] - FLOOR * chance) / np.maximum(1.0 - chance, 1e-12)
+        room = (chance - loss[:, index] - FLOOR * chance) / np.maximum(1.0 - chance, 1e-12)
         own = np.where(chance < 1.0, np.minimum(own, room), 0.0)
         labeled = batch.keys[:, 2] > 0
         factors = np.where(labeled, 1.0 + (away - (1.0 - chance) * own) / chance, 1.0 + own)
@@ -281,8 +281,8 @@ class _Table:
                 return None
             ends = [(0.0, 1.0) if g == group else (0.0,) for g in groups]
             options.append(np.unique(np.concatenate([list(product(*ends)), seen.values[rows]]), axis=0))
-        most = max(map(len, options))
-        values, labels = np.zeros((len(kinds), most, len(groups))), np.zeros((len(kinds), most))
+        max_options = max(map(len, options))
+        values, labels = np.zeros((len(kinds), max_options, len(groups))), np.zeros((len(kinds), max_options))
         weights = np.bincount(kind, weights=seen.times, minlength=len(kinds)).astype(float)
         for number, (group, option) in enumerate(zip(active, options, strict=True)):
             rows, of_group = labeled & (seen.keys[:, 0] == group), np.flatnonzero(place == number)

@@ -85,7 +85,7 @@ def part_of(quantity: tree.Quantity, ranges: Ranges, streams: Sequence[tree.Row 
         return _linear(quantity, ranges, streams)
     function, arguments = as_chosen(result.extreme)
     if not result.direction or len(arguments) > room:
-        raise NoLookError(f"{to_text(quantity)} has a min, max or abs that it neither rises nor falls with")
+        raise NoLookError(f"{to_text(quantity)} has a min, max or abs and is not monotone in it")
     parts = tuple(part_of(result.put(argument), ranges, streams, room // len(arguments)) for argument in arguments)
     return ExtremePart((function == "max") is (result.direction > 0), parts)
 

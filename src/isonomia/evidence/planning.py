@@ -413,7 +413,7 @@ class _Tables:
                 slopes = {leaf: top - threshold * bottom for leaf, top, bottom in pairs}
                 constant, certain = fraction.constant - threshold * fraction.base, self.certain and len(leaves) <= 2
             case PairedPart() | MeansPart():
-                raise TypeError("how several leaves depend on each other is not among the guesses of a plan")
+                raise TypeError("a plan has no guess for how several leaves depend on each other")
         if not slopes:
             return np.full(TABLES, (constant > 0.0) is above and constant != 0.0)
         key = (part, above, threshold, risk)

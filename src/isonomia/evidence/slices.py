@@ -231,8 +231,8 @@ def bet_on_slices(process: SlicedEProcess, state: SlicedWealth, tally: Floats, c
     middle = payoffs.mean(axis=2)
     mean, square = np.einsum("rjc,rc->rj", middle, estimate), np.einsum("rjc,rjc,rc->rj", middle, middle, estimate)
     spread = np.sqrt(np.maximum(square - mean * mean, _TINY))
-    most = np.where(informed, MOST / np.maximum(-payoffs.min(axis=(2, 3)), _TINY), 0.0)
-    steady = np.minimum(DISTANCES / spread[..., None], most[..., None])
+    max_stake = np.where(informed, MOST / np.maximum(-payoffs.min(axis=(2, 3)), _TINY), 0.0)
+    steady = np.minimum(DISTANCES / spread[..., None], max_stake[..., None])
     logs = np.log(1.0 + steady[:, :, None, :, None] * payoffs[:, :, :, None, hit])
     gained = np.einsum("rjedc,rc->rejd", logs, drawn).reshape(len(state.ends), 2, -1)
 

@@ -256,7 +256,7 @@ def _dumped(value: Any, name: str) -> bytes:
     except Exception as error:  # each class raises its own
         raise UsageError(
             f"{name} cannot be sent to another process ({type(error).__name__}: {words_of(error)}). Give the model as "
-            "a path or as module:object, which each worker opens for itself, or ask it in threads: executor='threads'"
+            "a path or as module:object, which each worker opens itself, or call it in threads: executor='threads'"
         ) from error
 
 
@@ -305,7 +305,7 @@ class Pool:
 
     def stay_here(self, what: str, error: UsageError) -> None:
         """Warn that something is computed by this process because it cannot be sent."""
-        message = f"{what} by this process, and only the model is asked in {self.executing.name}: {error}"
+        message = f"{what} by this process, and only the model is called in {self.executing.name}: {error}"
         warnings.warn(message, ExecutorWarning, stacklevel=3)
 
     def _is_new(self, shared: TaskContext) -> bool:
@@ -496,8 +496,8 @@ def _interrupted_later() -> Iterator[None]:
 
 def _why_lost(name: str) -> str:
     return (
-        f"{name} may end its process, or need more memory than there is: look at what the workers printed, or do "
-        "without an executor"
+        f"{name} may end its process, or need more memory than the machine has: look at the output of the "
+        "workers, or use no executor"
     )
 
 

@@ -1,4 +1,4 @@
-"""What people can change, and what they can reach.
+"""The changes open to people, and the points they can reach.
 
 A person at ``x`` who takes an *action* ``a`` ends up at ``x' = x + a + r``, where ``r`` are *effects* that follow.
 :class:`Interventions` says which actions there are: the :class:`Feature` s, the *constraints* that couple them, and the

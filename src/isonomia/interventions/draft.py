@@ -275,11 +275,11 @@ def _unfit(column: ColumnProfile) -> str:
     if column.kind == "other":
         return "holds neither numbers nor truth values nor texts"
     if column.missing:
-        return f"is missing in {column.missing:,} rows, so that what these people could change is not known"
+        return f"is missing in {column.missing:,} rows, so it is unknown what these people could change"
     if column.identifier:
         return "tells people apart"
     if column.kind == "text" and column.varieties > _MANY:
-        return f"has {column.varieties:,} different texts, so that it is a name rather than a choice"
+        return f"has {column.varieties:,} different texts, so it is a name rather than a choice"
     return ""
 
 
@@ -358,13 +358,13 @@ def hint_of(name: str) -> NameHint | None:
     if has_word(name, vocabulary.PAST):
         return NameHint(False, True, "What has happened cannot be undone.")
     if vocabulary.is_model_answer(name):
-        return NameHint(False, False, "Its name is that of an answer of a model, not of something that people do.")
+        return NameHint(False, False, "Its name is that of a model's answer, not of something that people do.")
     if has_word(name, vocabulary.SURVEY_WEIGHTS):
         return NameHint(False, False, "Its name is that of a weight of a survey.")
     if has_word(name, vocabulary.TIME) or has_word(name, vocabulary.PROTECTED[vocabulary.AGE]):
         return NameHint(True, True, "Its name counts time, so it only rises.")
     if has_word(name, vocabulary.LEARNING) and not has_word(name, vocabulary.PURPOSES):
-        return NameHint(True, True, "What was learnt stays, so it only rises.")
+        return NameHint(True, True, "What a person has learned stays, so it only rises.")
     return None
 
 
@@ -460,7 +460,7 @@ def _tell_order(features: Mapping[str, Feature], rules: Sequence[Constraint], wh
         hint = hint_of(name)
         if hint is not None and hint.rises and feature.kind == "categorical" and feature.actionable:
             if name in ordered:
-                why[name] += " The categories are in the order of what goes with them."
+                why[name] += " The categories are ordered by a column that rises with them."
             else:
                 why[name] += " Put the categories in order, and set direction to up."
 

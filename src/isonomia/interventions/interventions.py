@@ -257,7 +257,7 @@ class Interventions:
         for name in linkage.frees:
             others = [item for item in self.constraints if isinstance(item, Linkage) and name in item.frees]
             if self[name].actionable or len(others) > 1:
-                message = f"the linkage ({linkage.words()}) moves {name!r} by an amount of its own, so it must not be"
+                message = f"the linkage ({linkage.words()}) moves {name!r} by its own amount, so it must not be"
                 raise UsageError(f"{message} actionable, nor the target of another such linkage")
 
 
@@ -337,7 +337,7 @@ class Draft:
         missing = [f"- {name} {reason}" for name, reason in self.left_out.items()]
         head = (
             f"What people can change: a first draft, guessed from the names and the values of {source} ({self.rows:,} "
-            "rows). Correct it: an audit takes every word of it for the truth.",
+            "rows). Correct it: an audit relies on every line of it.",
             *(["", "Columns that are not listed stay as they are:", *missing] if missing else []),
             *(() if self.outcome_known else ("", _NO_OUTCOME)),
             "",

@@ -54,7 +54,7 @@ SCHEMA = StoreSchema(
 
 
 class CacheWarning(UserWarning):
-    """Answers cannot be stored, or stored answers cannot be read; the model is asked instead."""
+    """Answers cannot be stored, or stored answers cannot be read; the model is called instead."""
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -62,7 +62,7 @@ class AnswerStore:
     """Stored answers, by space and by row. A space is one output of one model for one kind of table.
 
     No failure of the file stops an audit: there is a warning, which ``trouble`` keeps, and from then on nothing is
-    found, or nothing more is stored. Every answer has a checksum; a damaged one is ignored and the model asked again.
+    found, or nothing more is stored. Every answer has a checksum; a damaged one is ignored and queried again.
     """
 
     path: Path
@@ -114,7 +114,7 @@ class AnswerStore:
     def _warn(self, what: str, error: IsonomiaError) -> None:
         self.trouble = f"the cache {self.path} could not be {what} ({error.__cause__ or error})"
         advice = "Delete the file if it is damaged, or make room; answers were not affected."
-        warnings.warn(f"{self.trouble}: the model is asked instead. {advice}", CacheWarning, stacklevel=2)
+        warnings.warn(f"{self.trouble}: the model is called instead. {advice}", CacheWarning, stacklevel=2)
 
     def __getstate__(self) -> Path:
         return self.path

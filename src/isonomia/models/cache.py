@@ -53,7 +53,7 @@ class CacheCounts:
 
 @dataclass(slots=True, eq=False)
 class OccurrenceCounts:
-    """How often a check asked about each row; and whether it resumes, so that this is not known."""
+    """How often a check queried each row; and whether it was resumed, so that the number is unknown."""
 
     asked: Counter[bytes] = field(default_factory=Counter)
     resumed: bool = False
@@ -84,7 +84,7 @@ class AnswerCache:
     mentioned
         Whether verdicts say what the cache saved.
     turns
-        For a model that may answer at random, how often each row was asked about by the check; else ``None``.
+        For a model that may answer at random, how often the check queried each row; else ``None``.
     counts
         How often the cache was used, by all checks together.
     """
@@ -132,8 +132,8 @@ class AnswerCache:
         return f"{remark}; {self.store.trouble}" if self.store.trouble else remark
 
     def answer(self, model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        """Answer from the cache where possible, and ask the model about each other row once."""
-        wanted = [what for what, asked in (("prediction", want_prediction), ("score", want_score)) if asked]
+        """Answer from the cache where possible, and query the model once for each other row."""
+        wanted = [what for what, want in (("prediction", want_prediction), ("score", want_score)) if want]
         try:
             digests = row_digests(table)
         except UndigestibleError:  # such a row cannot be looked up
@@ -195,17 +195,17 @@ class AnswerCache:
         rows = table.take(np.array([first[digest] for digest in complete], dtype=np.intp))
         change = first_change(before, ask(model, rows, "score" in stored, "prediction" in stored))
         if change is not None:
-            under, advice = f" under key={self.key!r}", "Give the model of today a key of its own."
+            under, advice = f" under key={self.key!r}", "Give today's model its own key."
             if self.key is None:
                 under, advice = "", "Delete the file: its answers are not the model's."
             raise ChangingModelError(
-                f"{model.name} is not what it was: {change.before} is stored in {self.store.path}{under}, but now it "
+                f"{model.name} has changed: {change.before} is stored in {self.store.path}{under}, but now it "
                 f"gives {change.after} for the same row, {rows.row(change.row)!r}. {advice}"
             )
 
 
 def _nth(digest: bytes, asked: Counter[bytes]) -> bytes:
-    """The digest of a row for the n-th time that it is asked about."""
+    """The digest of a row for its n-th query."""
     turn, asked[digest] = asked[digest], asked[digest] + 1
     return digest if turn == 0 else blake2b(digest + turn.to_bytes(8, "little"), digest_size=len(digest)).digest()
 
@@ -247,9 +247,9 @@ def _doubt(model: Model) -> str | None:
         case CallableModel():
             return "a function may read values from outside, which its source does not show"
         case EstimatorModel() if not _can_be_pickled(inner.estimator):
-            return "it cannot be pickled, so that what it has learnt is not seen"
+            return "it cannot be pickled, so changes in what it has learned cannot be detected"
         case HttpModel(version="") | ExecutableModel(version="") | ChatModel(version=""):
-            return "the model behind it may be replaced without a sign of it"
+            return "the model behind it may change undetected"
         case _:
             return None
 
@@ -283,7 +283,7 @@ class Cached(AroundModel):
         cannot tell versions apart: for functions, and for services and programs without a ``version``. Since a key is
         only a promise, up to 8 stored answers per check are compared with the model's.
     spot
-        Whether to do that without a key, too: for a file that somebody else may have written.
+        Whether to do that without a key, too: for a file that others may have written.
     cache
         The cache; made here, not to be passed.
     """
@@ -303,5 +303,5 @@ class Cached(AroundModel):
         return f"{describe(self.model)}; its answers are kept in {self.cache.store.path}"
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Answer from the cache where possible, and ask the model about each other row once."""
+        """Answer from the cache where possible, and query the model once for each other row."""
         return self.cache.answer(self.model, table, want_score, want_prediction)

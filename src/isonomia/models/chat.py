@@ -29,7 +29,7 @@ from isonomia.spec.tree import Value
 from isonomia.wording import listed
 
 UNREADABLE, REFUSED = "unreadable", "refused"
-"""The predictions where an answer has no label, or exactly one cannot be told; and where it was refused."""
+"""The predictions for an answer that does not have exactly one label, and for a refusal."""
 
 _LEAST_BATCH = 8
 """The fewest rows of a batch of a check: a request takes long, and several at once as long as one. It does not depend
@@ -67,7 +67,7 @@ class ChatModel:
         0 for the likeliest answer; above 0, or with ``None`` for the default of the service, the model answers at
         random, unless ``parameters`` has a ``seed``.
     repeats
-        How often each row of a sample is asked about: its answers are then a cluster, one draw together.
+        How often each row of a sample is queried: its answers are then a cluster, one draw together.
     max_tokens
         The most tokens of an answer; ``None`` to send no limit.
     prices
@@ -151,7 +151,7 @@ class ChatModel:
 
     @property
     def facts(self) -> ModelFacts:
-        """Whether it answers at random, how often each row is asked about, and what a budget can limit."""
+        """Whether it answers at random, how often each row is queried, and what a budget can limit."""
         random = self.repeats > 1 or (self.temperature != 0 and "seed" not in self.parameters)
         costs = () if self._most_output is None else ("tokens",) if self.prices is None else ("tokens", "USD")
         return ModelFacts(random, self.repeats, (UNREADABLE, REFUSED), costs, _LEAST_BATCH)
@@ -205,8 +205,8 @@ class ChatModel:
     @property
     def _most_output(self) -> int | None:
         """The most tokens of an answer; ``None`` where nothing limits them."""
-        most = self.parameters.get("max_completion_tokens", self.max_tokens)
-        return most if _is_count(most) else None
+        max_tokens = self.parameters.get("max_completion_tokens", self.max_tokens)
+        return max_tokens if _is_count(max_tokens) else None
 
     def _cost(self, inputs: int, outputs: int) -> dict[str, float]:
         cost: dict[str, float] = {"tokens": inputs + outputs}
@@ -293,7 +293,7 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def _reader(answers: Answers) -> Callable[[str], Value | None]:
-    """What reads a label from a text, and gives ``None`` where exactly one cannot be told."""
+    """The function that reads a label from a text; it returns ``None`` unless the text has exactly one label."""
     if isinstance(answers, str):
         return _FieldReader(AnswerPath.of(answers))
     if callable(answers):
@@ -321,8 +321,8 @@ class _WordReader:
     patterns: Mapping[str, re.Pattern[str]]
 
     def __call__(self, text: str) -> Value | None:
-        found = [label for label, pattern in self.patterns.items() if pattern.search(text)]
-        return found[0] if len(found) == 1 else None
+        matches = [label for label, pattern in self.patterns.items() if pattern.search(text)]
+        return matches[0] if len(matches) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

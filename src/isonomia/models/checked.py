@@ -77,7 +77,7 @@ def _called(model: Model, table: Table, want_score: bool, want_prediction: bool)
     except (Exception, SystemExit, GeneratorExit) as error:
         # A model that calls sys.exit would otherwise end the audit with an exit code of its own.
         raise ModelError(
-            f"{model.name} raised {type(error).__name__} when asked about {plural(table.rows, 'row')} of the columns "
+            f"{model.name} raised {type(error).__name__} when queried about {plural(table.rows, 'row')} of the columns "
             f"{', '.join(map(repr, table.names[:_MAX_NAMES]))}"
             f"{', ...' if len(table.names) > _MAX_NAMES else ''}: {words_of(error)}"
         ) from error

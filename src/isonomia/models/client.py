@@ -98,15 +98,15 @@ class HttpSender:
         garbled = failures = 0
         answered = self.pace.answered
         while True:
-            asked = self.pace.wait_for_turn(stop)
+            planned = self.pace.wait_for_turn(stop)
             if stop.is_set():
-                raise ModelError(f"{who} was not asked again, since another request failed.")
+                raise ModelError(f"{who} was not called again, since another request failed.")
             outcome = self._outcome(self._once(body), read, who)
             if not isinstance(outcome, _Trouble):
                 self.pace.speed_up()
                 return outcome[0]
             if outcome.busy:
-                self.pace.slow_down(asked)
+                self.pace.slow_down(planned)
                 # With many requests at once, most are too many at first: only a service that answers none is given up.
                 before, answered = answered, self.pace.answered
                 failures = 0 if answered > before else failures
@@ -381,10 +381,10 @@ class RateLimit:
             stop.wait(turn - now)
         return now
 
-    def slow_down(self, asked: float) -> None:
+    def slow_down(self, planned: float) -> None:
         """Send requests further apart, since one that was planned then was too many."""
         with self._lock:
-            if asked >= self._slowed_at:  # others that were planned before the gap widened say no more than the first
+            if planned >= self._slowed_at:  # others that were planned before the gap widened say no more than the first
                 self._gap = min(4.0 * self.first_wait, max(_SLOWER * self._gap, self.first_wait / 8.0))
                 self._slowed_at = monotonic()
 

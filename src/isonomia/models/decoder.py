@@ -98,8 +98,8 @@ class OutputDecoder:
     ) -> Answer:
         if numbers.ndim == 2:
             raise ModelError(
-                f"{name} gave {numbers.shape[1]} numbers a row, but its output is said to be {output}, one a row. "
-                "Say output='probabilities' or output='logits', or wrap the model in a function that returns one."
+                f"{name} gave {numbers.shape[1]} numbers per row, but its output is declared as {output}, one "
+                "per row. Say output='probabilities' or output='logits', or wrap the model in a function."
             )
         if output == "values":
             values = numbers.astype(np.float64)

@@ -292,7 +292,7 @@ while_waiting(_refuse_overdue)
 
 @contextmanager
 def unmetered() -> Iterator[None]:
-    """Charge nobody inside: these rows were charged when they were handed to a worker."""
+    """Charge nothing inside: these rows were charged when they were handed to a worker."""
     token = _CURRENT.set(None)
     try:
         yield

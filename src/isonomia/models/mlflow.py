@@ -119,7 +119,7 @@ def open_mlflow(path: Path, *, trust_pickle: bool = False, flavour: str | None =
     inside = _direct_file(path, name, flavours[name])
     if inside is not None:
         return open_path(inside, {"trust_pickle": trust_pickle, **options})
-    check_trusted(path, trust_pickle, f"an MLflow folder whose flavour {name} is loaded by Python code of its own")
+    check_trusted(path, trust_pickle, f"an MLflow folder whose flavour {name} is loaded by its own Python code")
     opened = open_from(_pyfunc, path)
     return pass_options(mlflow_model, "an MLflow model", opened, options)
 

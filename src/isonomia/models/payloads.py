@@ -339,7 +339,7 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in content if keys.count(key) > 1)
-        raise ValueError(f"the key {shortened(twice, 80)!r} comes twice in an object")
+        raise ValueError(f"the key {shortened(twice, 80)!r} occurs twice in an object")
     return content
 
 

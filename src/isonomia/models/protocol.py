@@ -167,7 +167,7 @@ class ModelFacts:
     at_random
         Whether it may answer the same row differently.
     repeats
-        How often each row of a table is asked about, as a cluster.
+        How often each row of a table is queried, as a cluster.
     without_label
         The predictions that stand for an answer without a label. A verdict says how many there were.
     costs
@@ -192,7 +192,7 @@ class ModelFacts:
         """The facts of a model that was asked when the journal was written."""
         facts = cls(entry.get("random", False), 1, (), tuple(entry.get("costs", ())), entry.get("batch", 1))
         if type(facts.at_random) is not bool or type(facts.least_batch) is not int or facts.least_batch < 1:
-            raise DataError(f"expected in the record how a model answers, but this is there: {str(entry)[:80]}")
+            raise DataError(f"expected the record to say how a model answers, but got {str(entry)[:80]}")
         return facts
 
 
@@ -275,7 +275,7 @@ class RecordedModel:
         span, classes = entry["score_range"], entry["classes"]
         texts = isinstance(entry["name"], str) and isinstance(entry["fingerprint"], str)
         if not texts or len({(type(value), value) for value in classes}) < len(classes):
-            raise DataError(f"expected in the record what a model said of itself, but this is there: {str(entry)[:80]}")
+            raise DataError(f"expected a model's description in the record, but got {str(entry)[:80]}")
         ends = None if span is None else (float(span[0]), float(span[1]))
         facts = ModelFacts.recorded(entry.get("facts", {}))
         given = str(entry.get("given", ""))
@@ -283,7 +283,7 @@ class RecordedModel:
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:  # noqa: ARG002
         """Refuse."""
-        raise UsageError(f"only the record of {self.name} is here: it cannot be asked")
+        raise UsageError(f"only the record of {self.name} is here: it cannot be called")
 
     def fingerprint(self) -> str:
         """The fingerprint that the model had."""
@@ -291,19 +291,19 @@ class RecordedModel:
 
 
 def named_models(model: Model | None) -> SeveralModels | None:
-    """The models by name, whatever stands around them; ``None`` where there is one model, or none."""
+    """The models by name, without their wrappers; ``None`` for a single model or no model."""
     inner = None if model is None else unwrap(model)
     return inner if isinstance(inner, SeveralModels) else None
 
 
 def asks_each(model: Model) -> int:
-    """How many models are asked about each row."""
+    """How many models answer each row."""
     several = named_models(model)
     return 1 if several is None else len(several.models)
 
 
 def model_names(model: Model | None) -> tuple[str, ...] | None:
-    """The names of several models; empty where there is one model or none, ``None`` where only a record is left."""
+    """The names of several models; empty for a single model or no model, ``None`` if only a record is left."""
     if model is not None and isinstance(unwrap(model), RecordedModel):
         return None
     several = named_models(model)

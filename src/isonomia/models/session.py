@@ -5,7 +5,7 @@ A batch goes from :meth:`ModelSession.answer` to the model like this; what a ses
 1. with a cache, it waits at the gate, which limits how many threads use the model at once. The gate is outside the
    cache, so that two threads never ask about the same missing row;
 2. the cache answers the rows that it knows (:class:`~isonomia.models.cache.AnswerCache`); only the others go on;
-3. the watch lets them pass, and has a few asked about a second time (:class:`~isonomia.models.steady.Steadiness`);
+3. the steadiness watch lets them pass, and repeats a few (:class:`~isonomia.models.steady.Steadiness`);
 4. workers get a part of the rows each (:class:`~isonomia.models.parallel.Workers`). Work that was begun ahead is found
    by the identity of the table, so columns are withheld after this step and not before;
 5. without a cache, the gate is here, in front of each copy of the model that threads share;
@@ -171,7 +171,7 @@ class ModelSession(AroundModel):
         return replace(self, front=front)
 
     def close(self) -> None:
-        """Drop what workers have begun ahead and nobody has asked for yet."""
+        """Drop what workers have begun ahead and is not needed yet."""
         if isinstance(self.front, JoinedTables):
             self.front.drop()
         else:
@@ -227,7 +227,7 @@ class ModelSession(AroundModel):
     def apart(self, hands_over: int = 0, *, repeats: bool = False) -> ModelSession:
         """The session of a worker that asks the model by itself: without cache and workers, and with a fresh watch.
 
-        The watch notes ``hands_over`` rows for the caller's watch; with 0 there is none. It ``repeats`` questions by
+        The watch notes ``hands_over`` rows for the caller's watch; with 0 there is no watch. It ``repeats`` questions
         itself only where its pieces of work are large.
         """
         watch = Steadiness(hands_over=hands_over, repeats=repeats) if hands_over else None
@@ -315,7 +315,7 @@ def open_session(
     given = model if isinstance(model, ModelSession) else ModelSession(model)
     if pool is not None and model_facts(given.model).without_label:
         raise UsageError(
-            "expected no workers and no executor for a language model, which sends several requests at once by itself: "
+            "expected no workers and no executor for a language model, which sends several requests at once itself: "
             "give it parallel=8 instead",
             name="workers",
         )
@@ -341,7 +341,7 @@ def _takes_all_columns(model: Model) -> bool:
 class RecordedAnswers:
     """A journal in front of a session: a check that was cut off and asks again asks the model only what is new.
 
-    Where ``everybody`` is given, so does a check that makes the same pass over everybody as an earlier one.
+    If ``everybody`` is given, a check takes the answers of an earlier check that made the same pass over all rows.
     """
 
     journal: Journal
@@ -373,7 +373,7 @@ MAX_REMEMBERED = 2**24
 
 @dataclass(slots=True, eq=False)
 class SharedAnswers:
-    """The answers of a pass over everybody, by the numbers of the questions, for all checks that make this pass.
+    """The answers of a pass over all rows, by the numbers of the questions, for all checks that make this pass.
 
     ``want_score`` and ``want_prediction`` are what the checks want of the model, all of them together.
     """
@@ -421,7 +421,7 @@ class JoinedTables:
         return self.answers[number].about(slice(start, start + table.rows)).wanted(want_score, want_prediction)
 
     def drop(self) -> None:
-        """Drop the answers that nobody needed."""
+        """Drop the answers that no check needed."""
         for number, (table, _, _) in enumerate(self.groups):
             if number not in self.answers:
                 self.session.drop(table)

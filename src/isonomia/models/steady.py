@@ -1,4 +1,4 @@
-"""Steadiness: some rows are asked about twice, to see whether a model changes its answers."""
+"""Steadiness: some rows are queried twice, to see whether a model changes its answers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from isonomia.populations.table import Table, joined
 from isonomia.spec.columns import host, is_tensor
 
 MAX_AGAIN = 32
-"""The most rows that are asked about again at one time."""
+"""The maximum number of rows that are queried again at one time."""
 
 FIRST_AGAIN = 8
-"""How many rows are asked about again the first time, so that a short check does not miss a model that guesses."""
+"""How many rows are queried again the first time, so that a short check does not miss a model that guesses."""
 
 _SHARE = 20
 _SECOND, _GROWTH = 160, 4
@@ -31,7 +31,7 @@ _ADVICE = "Fix this (set its seed, switch it to evaluation), or, "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """Rows that the model was asked about, what was wanted, its answer, and which workers gave it, if that is known.
+    """Rows that were sent to the model, what was requested, its answer, and which workers gave it, if that is known.
 
     With ``vectors``, the prediction of each row is several numbers, whatever the model calls them. Where these are some
     rows of a batch, ``rows`` says which.
@@ -58,7 +58,7 @@ class SteadinessReport:
     Attributes
     ----------
     asked
-        How many rows it asked about.
+        How many rows it queried.
     noted
         Some of these rows, with their answers.
     expected
@@ -72,7 +72,7 @@ class SteadinessReport:
 
 @dataclass(slots=True, eq=False)
 class Steadiness:
-    """The watch for changed answers: which rows of a model were asked about, and which of them again.
+    """The watch for changed answers: which rows a model was queried about, and which of them again.
 
     The first repetition is in the first batch, the next ones after 160 rows, 640, 2,560 and so on. Each repeats a
     twentieth of the rows so far, at least 8 and at most 32, evenly spread over the batch. It also repeats the rows of
@@ -92,7 +92,7 @@ class Steadiness:
     Attributes
     ----------
     asked, again
-        How many rows the model was asked about, and how many of them again.
+        How many rows the model was queried about, and how many of them again.
     hands_over
         In a worker: how many rows are noted for the caller's watch. 0 elsewhere.
     repeats
@@ -107,7 +107,7 @@ class Steadiness:
     _expected: list[_Question] = field(default_factory=list, repr=False)
     _noted: list[_Question] = field(default_factory=list, repr=False)
     _earlier: _Question | None = field(default=None, repr=False)
-    _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they were asked about together
+    _first: list[_Question] | None = field(default_factory=list, repr=False)  # until they are repeated together
 
     def answer(
         self, model: Model, workers: Workers | None, table: Table, want_score: bool, want_prediction: bool
@@ -131,11 +131,11 @@ class Steadiness:
     def handed(self) -> SteadinessReport:
         """What the caller's watch gets."""
         name = worker_name()
-        noted = tuple(replace(asked, workers=np.full(asked.table.rows, name)) for asked in self._noted)
+        noted = tuple(replace(each, workers=np.full(each.table.rows, name)) for each in self._noted)
         return SteadinessReport(self.asked, noted, tuple(self._expected))
 
     def take_over(self, model: Model, workers: Workers | None, handed: Sequence[SteadinessReport]) -> None:
-        """Count the rows that workers asked about by themselves, and have other workers repeat some of them.
+        """Count the rows that workers queried themselves, and have other workers repeat some of them.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Steadiness:
             self._compare(model, workers, due)
 
     def _due_again(self, question: _Question) -> Iterator[_Question]:
-        """What is to be asked again now; the question is about some or all of the rows that were asked about."""
+        """The questions to repeat now: each has some or all of the rows of an earlier question."""
         if self.asked >= self._due:
             self._due = max(_SECOND, _GROWTH * self.asked)
             yield from self._sampled(question)
@@ -175,7 +175,7 @@ class Steadiness:
     def expect(self, table: Table, answer: Answer, *, vectors: bool = False) -> None:
         """Ask about some rows of a table, before anything else, to see whether it still gives an earlier run's answer.
 
-        Of all the tables that are expected, ``MAX_AGAIN`` rows are asked about.
+        Of all the tables that are expected, ``MAX_AGAIN`` rows are queried.
         """
         if vectors and answer.prediction is not None:
             answer = replace(answer, prediction=np.asarray(answer.prediction.tolist()))
@@ -197,7 +197,7 @@ class Steadiness:
             self._compare(model, workers, question, "Begin a new run, without --resume, or ")
 
     def _together(self, first: Sequence[_Question]) -> Iterator[_Question]:
-        """The rows of several batches, to be asked about in a single batch."""
+        """The rows of several batches, to be queried in a single batch."""
         if len(first) == 1 or self.again >= FIRST_AGAIN:
             return
         together = _joined(first)
@@ -267,7 +267,7 @@ def spread_evenly(rows: int, most: int) -> NDArray[np.intp]:
 
 def _joined(questions: Sequence[_Question]) -> _Question | None:
     """One question about the rows of several, of those that have the form of the last; ``None`` if they do not fit."""
-    parts = [_some_rows(asked, np.arange(asked.table.rows)) for asked in questions]
+    parts = [_some_rows(each, np.arange(each.table.rows)) for each in questions]
     alike = [part for part in parts if part is not None and part.form == questions[-1].form]
     if not alike or len({part.answer.classes for part in alike}) > 1:
         return None

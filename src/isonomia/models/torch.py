@@ -181,7 +181,7 @@ class TorchModel(DecoderAdapter):
     def describe(self) -> str:
         """Say in one line what it is."""
         gives = {
-            None: "its numbers are read as they come (say output='logits' or 'probabilities' if they are)",
+            None: "its outputs are used unchanged (say output='logits' or 'probabilities' if they are)",
             "logits": "gives logits",
             "probabilities": "gives probabilities",
             "values": "gives values",

@@ -365,7 +365,7 @@ def _categories(booster: Any) -> tuple[tuple[str, tuple[Value, ...]], ...]:
         return ()
     needed("pyarrow", "arrow", "an XGBoost model with categories")
     if not hasattr(booster, "get_categories"):
-        raise UsageError("an XGBoost model with categories needs XGBoost 3.1 or later, which tells them. Update it.")
+        raise UsageError("an XGBoost model with categories needs XGBoost 3.1 or later, which stores them. Update it.")
     categories = booster.get_categories(export_to_arrow=True).to_arrow()
     return tuple((name, tuple(values.to_pylist())) for name, values in categories if values is not None)
 

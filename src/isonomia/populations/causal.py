@@ -158,7 +158,7 @@ class Causal:
         """The population if some variables were set for all people: ``world.do(sex="M")``."""
         if self.among is not None:
             raise UsageError(
-                "expected do(...) before given(...): the condition is about people as they are after it", name="do"
+                "expected do(...) before given(...): the condition applies after the intervention", name="do"
             )
         return self._changed(intervened(self.world, settings), None, (None,))
 

@@ -57,7 +57,7 @@ class Totals:
     limbs
         Their exact sums.
     low, high
-        The least and the greatest number; NaN where there is none.
+        The least and the greatest number; NaN for an empty cell.
     """
 
     n: NDArray[np.int64]
@@ -273,12 +273,12 @@ def _grouped(frame: Frame, keys: Sequence[str], terms: Iterable[_Limbs]) -> Any:
     aggregates = (expression for term in terms for expression in term.aggregates())
     cells = frame.group_by(*keys).agg(nw.len().alias("n"), nw.col("failed").any(), *aggregates).head(MOST_CELLS + 1)
     polars = cells.implementation is nw.Implementation.POLARS
-    found: Any = collected(lambda: (cells.collect(engine="streaming") if polars else cells.collect()).to_arrow())
-    if found.num_rows > MOST_CELLS:
+    table: Any = collected(lambda: (cells.collect(engine="streaming") if polars else cells.collect()).to_arrow())
+    if table.num_rows > MOST_CELLS:
         raise UncountableError("there are too many cells")
-    if any(found["failed"].to_pylist()):
+    if any(table["failed"].to_pylist()):
         raise UncountableError("a row fails a check")
-    return found.sort_by([(key, "ascending") for key in keys])
+    return table.sort_by([(key, "ascending") for key in keys])
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ class _Limbs:
         return _Limbs(self.name, max(frexp(largest)[1] // LIMB, 0) * LIMB, count)
 
     def totals(self, found: Any, sums: Limbs) -> Totals:
-        """What is known of the numbers of each cell."""
+        """The totals of the numbers of each cell."""
         low, high, _ = self._ends(found)
         return Totals(np.asarray(found[f"{self.name} n"].to_numpy(), dtype=np.int64), sums, low, high)
 

@@ -43,7 +43,7 @@ def read_parquet(file: Path) -> pa.Table:
         rows, size = opened.metadata.num_rows, file.stat().st_size
         if 8 * rows * opened.metadata.num_columns > max(_HARMLESS, _RATIO * size):
             raise DataError(
-                f"{file} has {size:,} bytes and {rows:,} rows, as no real table does. If it is one, write "
+                f"{file} has {size:,} bytes and {rows:,} rows, more than any real table. If it is one, write "
                 "it in several files and name their folder."
             )
         return opened.read()
@@ -101,8 +101,8 @@ class _DatasetReader:
 
     def frame(self, columns: Sequence[str]) -> nw.LazyFrame[Any]:  # noqa: ARG002
         with _as_data_error():
-            found = _in_duckdb(self.dataset, self.names, self.files)
-        return lazy_frame(found.project(", ".join(map(quoted, self.names))))
+            table = _in_duckdb(self.dataset, self.names, self.files)
+        return lazy_frame(table.project(", ".join(map(quoted, self.names))))
 
 
 def long_dataset(dataset: Any, kind: str, files: Sequence[Path] = ()) -> LongTable:

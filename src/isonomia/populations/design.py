@@ -73,7 +73,7 @@ CONTRADICTED = 1e-6
 """A table is refused where its labels would come about with a smaller probability, if drawn as stated."""
 
 MOST_ANSWERS = 32
-"""The most answers of a judge that are told apart one by one."""
+"""The maximum number of different answers of a judge that are distinguished."""
 
 LEAST_SHARE = 0.2
 """The least probability relative to that of a uniform draw, where a judge's uncertainty decides: it bounds how many
@@ -96,7 +96,7 @@ def check_design(table: Table, labels: Labels, cluster: str | None = None) -> No
     if missing(answers).any():
         raise DataError(
             f"expected an answer of the judge, {labels.judge!r}, in every row, but it is missing in row "
-            f"{int(np.argmax(missing(answers)))}: ask the judge, or give an answer that failed a value of its own"
+            f"{int(np.argmax(missing(answers)))}: query the judge, or give failed answers a separate value"
         )
     labeled = ~missing(plain(table.column(labels.column), labels.column))
     if not labeled.any():
@@ -110,8 +110,9 @@ def check_design(table: Table, labels: Labels, cluster: str | None = None) -> No
         if _chance(seen - expected, chances[rows]) * len(parts) < CONTRADICTED:
             raise DataError(
                 f"expected labels in about {expected:,.0f} of the {int(rows.sum()):,} rows{where}, by the stated "
-                f"probability, but {seen:,} have one: so labels were not drawn with it, and nothing follows from them. "
-                "Draw rows by iso.evals.label_next, and record the probabilities that it gives"
+                f"probability, but {seen:,} have one: so labels were not drawn with this "
+                "probability, and they prove nothing about the table. Draw rows "
+                "by iso.evals.label_next, and record the probabilities that it gives"
             )
 
 
@@ -134,7 +135,7 @@ def chances_of(table: Table, labels: Labels) -> Floats:
         row = int(np.argmax(wrong))
         raise DataError(
             f"expected {labels.probability!r}, the probability of a label, above 0 and at most 1, but it is "
-            f"{chances[row]:g} in row {row}: nothing is ever known of rows that cannot get a label"
+            f"{chances[row]:g} in row {row}: rows that cannot get a label cannot be estimated"
         )
     return chances
 

@@ -148,7 +148,7 @@ def _archive(file: Path) -> Any:
             parts.sort(key=lambda name: int(Path(name).stem))
             wanted = ["summaries.json"] if "summaries.json" in names else parts
             if sum(archive.getinfo(name).file_size for name in [header, *wanted]) > _MOST_UNPACKED:
-                raise DataError(f"the log unpacks to more than {_MOST_UNPACKED:,} bytes, as none does.")
+                raise DataError(f"the log unpacks to more than {_MOST_UNPACKED:,} bytes, more than any real log.")
             content = json.loads(_unpacked(file, archive, header))
             content["samples"] = [each for name in wanted for each in json.loads(_unpacked(file, archive, name))]
             return content
@@ -283,7 +283,9 @@ def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str
     """The columns of a log, what a verdict mentions of it, and the column of what belongs together, if anything."""
     form = _format_of(content)
     if form is None:
-        raise DataError(f"expected a log of {listed([each.tool for each in FORMATS], 'or')}, but it is none")
+        raise DataError(
+            f"expected a log of {listed([each.tool for each in FORMATS], 'or')}, but this file has another format"
+        )
     try:
         log = form.log(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -315,10 +317,10 @@ def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str
             row |= {"correct": 0.0} if "correct" in row and row["correct"] is None else {}
     if log.nested:
         remarks.append(f"left out, since they are neither numbers nor text: {listed(sorted(+log.nested))}")
-    most = max(Counter(row["item"] for row in log.rows).values())
-    if most > 1:
-        remarks.append(f"the log has up to {most} answers to a question, which are one draw together")
-    return _columns(log), tuple(remarks), "item" if most > 1 else None
+    repeats = max(Counter(row["item"] for row in log.rows).values())
+    if repeats > 1:
+        remarks.append(f"the log has up to {repeats} answers to a question, which are one draw together")
+    return _columns(log), tuple(remarks), "item" if repeats > 1 else None
 
 
 def _columns(log: EvalLog) -> dict[str, list[Any]]:
@@ -340,7 +342,7 @@ def _columns(log: EvalLog) -> dict[str, list[Any]]:
 
 
 def _add_fields(row: Row, fields: Mapping[str, Any], nested: Counter[str]) -> None:
-    """What is known of a question; a name that the row has already gets an underscore."""
+    """The fields of a question; a name that the row already has gets an underscore."""
     for name, value in fields.items():
         if isinstance(value, str | bool | int | float) or value is None:
             row.setdefault(name if name not in row and name not in _OWN else f"{name}_", value)
@@ -363,7 +365,7 @@ def _is_number(value: object) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A score as a number; ``None`` where it is none."""
+    """A score as a number; ``None`` if it is not a number."""
     if isinstance(value, str):
         if value in _WORDS or value.lower() in _WORDS:
             return _WORDS.get(value, _WORDS.get(value.lower()))

@@ -1,6 +1,6 @@
 """Row expressions as expressions of the engine that holds a table, with the answer that NumPy gives.
 
-What cannot be told to have the same answer is not translated: :class:`UncountableError`. Then rows are read instead.
+An expression that might give another answer is not translated: :class:`UncountableError`. Then rows are read instead.
 """
 
 from __future__ import annotations

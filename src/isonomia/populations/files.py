@@ -197,8 +197,8 @@ def _check_unpacked(file: Path) -> None:
             unpacked += len(part)
             if unpacked > limit:
                 raise DataError(
-                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {limit:,}, as no table does. "
-                    "If it is one, unpack it yourself."
+                    f"{file} has {file.stat().st_size:,} bytes and unpacks to more than {limit:,}, more than "
+                    "any real table. If it is one, unpack it yourself."
                 )
 
 

@@ -32,8 +32,8 @@ ONE_TABLE = "the table is not checked again after rows are added (order='file' a
 """The assumption of a random order that depends on the number of rows."""
 
 LATE_ROWS = (
-    "earlier looks at this table are not covered: rows of the same {column!r} may have been added since, and its bet "
-    "was settled then"
+    "earlier looks at this table are not covered: rows of the same {column!r} may have been added since, and their "
+    "bets were settled then"
 )
 """What is assumed of a table that grows where rows belong together."""
 
@@ -208,7 +208,7 @@ class Sample(_TablePopulation):
         facts = self.clustering.facts
         if self.row_order == "random" or not (facts.declared or facts.weigh == "clusters"):
             return (ONE_TABLE.partition(" (")[0],) if alone or self.row_order == "file" else ()
-        return (f"rows that are added are of values of {facts.column!r} that are not in the table yet",)
+        return (f"added rows have values of {facts.column!r} that are not in the table yet",)
 
     def cluster_edges(self, seed: np.random.SeedSequence) -> NDArray[np.intp]:
         """Where each cluster begins among the rows in their order for this seed, and where the last one ends."""

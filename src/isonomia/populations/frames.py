@@ -251,7 +251,7 @@ def frame_store(data: object) -> FrameStore | None:
         return FrameStore(native, tuple(frame.columns), len(frame), kind)
     except nw.exceptions.DuplicateError as error:
         message = " ".join(str(error).split())
-        raise DataError(f"every column needs a name of its own. {message}. Rename or drop the others.") from error
+        raise DataError(f"every column needs a unique name. {message}. Rename or drop the others.") from error
 
 
 def _check_arrow(table: Any) -> None:

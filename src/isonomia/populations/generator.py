@@ -194,7 +194,9 @@ def _by_condition(draw: Draw | Mapping[str, Draw], given: Mapping[str, Draw] | N
     """The draw for each condition; that of all people, under an empty text, is last: groups use their own."""
     if isinstance(draw, Mapping):
         if given:
-            raise UsageError("expected draw as a callable together with given=, but it is a mapping: put all into it")
+            raise UsageError(
+                "expected draw as a callable together with given=, but it is a mapping: put all conditions into it"
+            )
         return dict(draw)
     if given is not None and not isinstance(given, Mapping):
         raise UsageError(f"expected given as {{condition: draw}}, but got {given!r}")
@@ -229,7 +231,7 @@ def _conditions(by_condition: Mapping[str, Draw]) -> tuple[Row | None, ...]:
 
 
 def _check_conditions(conditions: Sequence[Row | None], names: tuple[str, ...]) -> None:
-    """Refuse conditions on unknown columns: a draw under a misspelt condition would silently go unused."""
+    """Refuse conditions on unknown columns: a draw under a misspelled condition would silently go unused."""
     for condition in conditions:
         if condition is None:
             continue
@@ -277,7 +279,7 @@ class GeneratorSource:
         if table.rows != n:
             raise DataError(
                 f"{callable_name(draw)}({n}, rng) should give {n:,} rows, but gave {table.rows:,}. "
-                "Make it give as many rows as its first argument says.",
+                "Return as many rows as its first argument says.",
                 name=callable_name(draw),
             )
         return table
@@ -304,8 +306,8 @@ class GeneratorSource:
             return
         raise DataError(
             f"expected {callable_name(self.draws[stream])}(n, rng) to draw other people with other random numbers, but "
-            f"{_ALIKE_DRAWS:,} drawn three times were the same: draw with rng, the second argument, and not with a "
-            "generator of its own that always begins with the same seed",
+            f"{_ALIKE_DRAWS:,} drawn three times were the same: draw with rng, the second argument, not with "
+            "a separate generator that always begins with the same seed",
             name=callable_name(self.draws[stream]),
         )
 

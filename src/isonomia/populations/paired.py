@@ -75,7 +75,7 @@ def paired(*, new: object, old: object, on: str = "item", value: str | None = No
     shared = [key for key in places["old"] if key in places["new"]]
     if not shared:
         examples = " and ".join(f"{brief(next(iter(places[name]))[0])} in the {name} one" for name in ("old", "new"))
-        raise DataError(f"expected questions that both have, but none is: there is {examples}", name=on)
+        raise DataError(f"expected questions in common, but there are none: there is {examples}", name=on)
     rows = {name: tables[name].take(np.asarray([places[name][key] for key in shared])) for name in tables}
     for name in _OF_THE_QUESTION:
         _check_same(name, on, rows)
@@ -154,7 +154,7 @@ def _columns(rows: Mapping[str, Table], on: str, value: str, remarks: list[str])
         empty = missing(results)
         if empty.any() and value == "correct":
             items = first_few([brief(item) for item in np.asarray(columns[on], dtype=object)[empty]], 5)
-            remarks.append(f"without a score in the {name} one, and so wrong: {items}")
+            remarks.append(f"without a score in the {name} one, and so counted as wrong: {items}")
             results = np.where(empty, 0, results)
         columns[name] = results.tolist()
     for name in rows["new"].names:

@@ -154,7 +154,7 @@ class _PromptDraws:
 
 
 def _fillings(name: str, given: Any) -> list[tuple[str, str]]:
-    """The texts of a slot, each with its group, which is empty where there are none."""
+    """The texts of a slot, each with its group, which is empty if the texts have no groups."""
     groups: Mapping[Any, Any] = given if isinstance(given, Mapping) else {"": given}
     for group, texts in groups.items():
         listed = isinstance(texts, list | tuple) and len(texts) > 0
@@ -164,7 +164,7 @@ def _fillings(name: str, given: Any) -> list[tuple[str, str]]:
                 name="slots",
             )
         if len(set(texts)) < len(texts):
-            raise UsageError(f"expected different texts for {group or name!r}, but one comes twice", name="slots")
+            raise UsageError(f"expected different texts for {group or name!r}, but one occurs twice", name="slots")
     if not groups:
-        raise UsageError(f"expected groups of texts for the slot {name!r}, but there are none", name="slots")
+        raise UsageError(f"expected groups of texts for the slot {name!r}, but got no group", name="slots")
     return [(str(group), text) for group, texts in groups.items() for text in texts]

@@ -214,7 +214,7 @@ class Labels:
         if probability is None:
             raise UsageError(
                 "labels need the probability with which each row was chosen for one: rows that were picked may differ "
-                "from the others in any way, so nothing follows for the table. Draw rows by "
+                "from the others in any way, so they prove nothing about the table. Draw rows by "
                 "iso.evals.label_next(table, n=200), and give probability=0.2, or the name of its column",
                 name="probability",
             )
@@ -435,7 +435,7 @@ def people(source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Ge
     in_pairs = any(isinstance(version, Other) for version in wanted.versions)
     if interventions and not isinstance(source, CausalSource):
         raise SpecError(
-            "what would have been, do(...), is known only of a causal model: use Causal(...), a Program, or "
+            "counterfactuals, do(...), need a causal model: use Causal(...), a Program, or "
             "Causal(...).about(table) for real people",
             interventions[0].place,
         )
@@ -454,7 +454,7 @@ AT_ONCE = 2**16
 def people_in_parts(
     source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Generator, stream: int
 ) -> Iterator[People]:
-    """Draw people as :func:`people` does, a part at a time; on a device all at once."""
+    """Draw people as :func:`people` does, in parts; on a device in one part."""
     size = n if isinstance(source, DeviceSource) and source.device is not None else AT_ONCE
     if n > size:
         _keep_memory()

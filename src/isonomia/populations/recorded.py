@@ -51,7 +51,7 @@ class RecordedPopulation:
         """The population whose entry is in a journal, with the values of the columns whose values were read."""
         fault = _fault(entry, known)
         if fault is not None:
-            raise DataError(f"expected in the record what a population said of itself, but {fault}")
+            raise DataError(f"expected a population's description in the record, but {fault}")
         return cls(
             kind=entry["kind"],
             size=entry["size"],
@@ -116,10 +116,10 @@ def _fault(entry: Mapping[str, Any], known: Mapping[str, tuple[Value, ...]]) -> 
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return f"its {key} are not texts"
     if len(set(entry.get("names", ()))) < len(entry.get("names", ())):
-        return "a column comes twice"
+        return "a column occurs twice"
     for column, values in known.items():
         if len({(type(value), value) for value in values}) < len(values):
-            return f"a value of {column!r:.60} comes twice"
+            return f"a value of {column!r:.60} occurs twice"
     if not isinstance(entry.get("device"), str | None):
         return f"its device is {entry['device']!r:.60}"
     looks = entry.get("looks", [])

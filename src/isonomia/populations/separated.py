@@ -162,11 +162,11 @@ def _sign_of(file: Path, text: bytes, separator: str) -> str:
 def _widths(text: bytes, separator: str) -> list[int]:
     """How many cells the first rows have, without empty ones; 0 for names that cannot be read with this separator."""
     patterns, start = _patterns(separator), 0
-    found = list[int]()
-    while len(found) <= _FIRST and (row := patterns.row.match(text, start)):
-        found.append(patterns.width(row[0]))
+    positions = list[int]()
+    while len(positions) <= _FIRST and (row := patterns.row.match(text, start)):
+        positions.append(patterns.width(row[0]))
         start = row.end()
-    return [*(found or [0])[:1], *filter(None, found[1:])]
+    return [*(positions or [0])[:1], *filter(None, positions[1:])]
 
 
 def _refuse_names(file: Path, names: Sequence[str], line: int) -> None:
@@ -178,8 +178,8 @@ def _refuse_names(file: Path, names: Sequence[str], line: int) -> None:
         raise DataError(f"{file}: the first line is empty. It should name the columns.", name=file.name)
     if len(names) > _MAX_COLUMNS:
         raise DataError(
-            f"{file}: expected at most {_MAX_COLUMNS:,} columns in a text, whose types are found out one by one, "
-            f"but there are {len(names):,}. Leave some out, or read it with your own library and hand over the table."
+            f"{file}: expected at most {_MAX_COLUMNS:,} columns in a text, whose types are detected one "
+            f"by one, but there are {len(names):,}. Leave some out, or read it with another library and pass the table."
         )
     if all(_NUMBER.fullmatch(name) for name in names) and list(names) != [str(index) for index in range(len(names))]:
         problem = f"should name the columns, but all its cells are numbers: {', '.join(names[:5])}"
@@ -487,7 +487,7 @@ class TextColumn:
 
     @property
     def chosen(self) -> _TypeSearch:
-        """What is known of the cells as this type."""
+        """The search that reads the cells as this type."""
         return self.commas if self.type.comma else self.points
 
 

@@ -518,7 +518,7 @@ def lazy_frame(query: Any) -> nw.LazyFrame[Any]:
 def database() -> Any:
     """A connection to a DuckDB database of its own, in memory: it neither loads extensions nor draws on the screen.
 
-    The statistics in Parquet files say nothing of NaN, but DuckDB 2.0 concludes from them that there is none.
+    The statistics in Parquet files do not cover NaN, but DuckDB 2.0 concludes from them that no value is NaN.
     """
     import duckdb
 

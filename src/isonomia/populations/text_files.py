@@ -92,9 +92,11 @@ class _TextReader:
         return ()
 
     def batches(self, columns: Sequence[str], size: int, start: int, *, plain: bool) -> Iterator[Any]:
-        place = max((each for each in self.survey.places if each.row <= start), key=lambda each: each.row, default=None)
-        skip = start if place is None else start - place.row
-        for table in of_size(self._parts(columns, place), size, skip):
+        start_place = max(
+            (each for each in self.survey.places if each.row <= start), key=lambda each: each.row, default=None
+        )
+        skip = start if start_place is None else start - start_place.row
+        for table in of_size(self._parts(columns, start_place), size, skip):
             yield table if plain else as_kind(table, self.kind, self.form)
 
     def frame(self, columns: Sequence[str]) -> Any:
@@ -169,7 +171,7 @@ def _all_cells(files: Sequence[Path], separator: str, kept: list[Any] | None = N
         if layout.separator != first.separator:
             signs = SIGNS[first.separator], SIGNS[layout.separator]
             raise DataError(
-                f"expected one sign between the cells of all files, but {first.file} has {signs[0]} and {layout.file} "
+                f"expected one separator in all files, but {first.file} has {signs[0]} and {layout.file} "
                 f"has {signs[1]}. Save them alike.",
                 name=layout.file.name,
             )

@@ -106,7 +106,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         reporter.write(f"{answer:<{widths[0]}}", **colours[verdict["answer"]])
         reporter.write_line(f"  {name:<{widths[1]}}  {cost:>{widths[2]}}  {risk}")
     for trouble in dict.fromkeys(verdict["trouble"] for verdict in verdicts if verdict["trouble"]):
-        reporter.write_line(f"note: known counterexamples were left aside: {trouble}")
+        reporter.write_line(f"note: known counterexamples were ignored: {trouble}")
 
 
 def _verdicts(reporter: pytest.TerminalReporter) -> Iterator[dict[str, Any]]:

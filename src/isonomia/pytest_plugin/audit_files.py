@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 MARKER = (
-    "isonomia(delta=..., budget=..., seed=..., looks=..., undecided='fail'): what every assert_holds of the test goes "
-    "by that does not say otherwise; undecided is 'fail', 'pass' or 'skip'."
+    "isonomia(delta=..., budget=..., seed=..., looks=..., undecided='fail'): the defaults for every "
+    "assert_holds of the test; undecided is 'fail', 'pass' or 'skip'."
 )
 
 FOLDER = ".isonomia"
@@ -37,14 +37,14 @@ def add_options(parser: pytest.Parser) -> None:
     """Add every option, each with a counterpart in the configuration."""
     group = parser.getgroup("isonomia", "properties of machine-learning models")
     for name, metavar, what in (
-        ("seed", "N", "seed of every check that states none"),
-        ("budget", "TEXT", "budget of every check that states none: samples (1e5), a time (30s), or both"),
-        ("records", "FOLDER", f"where counterexamples are kept for the next time; {FOLDER} in the root folder"),
+        ("seed", "N", "the default seed of every check"),
+        ("budget", "TEXT", "the default budget of every check: samples (1e5), a time (30s), or both"),
+        ("records", "FOLDER", f"the file of known counterexamples, for the next run; {FOLDER} in the root folder"),
     ):
         group.addoption(f"--isonomia-{name}", metavar=metavar, default=None, help=what)
         parser.addini(f"isonomia_{name}", what, default=None)
     for name, what in (
-        ("no-records", "keep no counterexamples, and try none that are known"),
+        ("no-records", "neither store counterexamples nor try known ones"),
         ("trust-pickle", "let audit files open pickled models, which can run code"),
         ("allow-code", "let audit files import modules, run programs and blocks, and call services"),
         ("allow-outside", "let audit files read outside of their folders"),

@@ -82,7 +82,7 @@ def _run_in_evidence(content: Any, path: Path, key: bytes | None) -> RunVerdicts
     evidence = parse_evidence(content, str(path))
     wrong = seal_problem(content, key if is_keyed(content) else None)
     if wrong is not None:
-        raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what does not fit")
+        raise RecordError(f"{path}: {wrong}. isonomia replay {path} says what is inconsistent")
     verdicts = evidence.verdicts
     pairs = [(each.name, verdicts.get(each.name)) for each in evidence.checks]
     return RunVerdicts(path.name, _each_once(pairs, path), evidence.run["versions"])
@@ -102,9 +102,7 @@ def _each_once(pairs: Iterable[tuple[str, Verdict | None]], path: Path) -> dict[
     by_name: dict[str, Verdict | None] = {}
     for name, verdict in pairs:
         if name in by_name:
-            raise RecordError(
-                f"expected every property of {path} once, but {name!r} occurs twice: it is not clear which one is meant"
-            )
+            raise RecordError(f"expected every property of {path} once, but {name!r} occurs twice: it is ambiguous")
         by_name[name] = verdict
     return by_name
 

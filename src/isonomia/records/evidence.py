@@ -74,8 +74,7 @@ def evidence_of(store: Store, name: str = "latest") -> EvidenceFile:
     if unfinished:
         command = resume_command(run.request, store.folder)
         raise RecordError(
-            f"expected a run that is complete, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with "
-            f"{command}",
+            f"expected a complete run, but {unfinished[0]!r} of run {run.id} has no verdict yet: go on with {command}",
             name=unfinished[0],
         )
     if "repair" in run.request:
@@ -225,7 +224,7 @@ def seal_problem(content: Mapping[str, Any], key: bytes | None = None) -> str | 
     if seal["method"] == PLAIN and key is not None:
         raise RecordError(
             "expected a file that was sealed with a key, but this one was sealed without: anyone may have changed it "
-            "and sealed it again. Leave --key out to look at it all the same"
+            "and sealed it again. Leave out --key to read it anyway"
         )
     rest = {name: value for name, value in content.items() if name != "seal"}
     if hmac.compare_digest(_value(rest, key).encode(), seal["value"].encode("utf-8", "surrogatepass")):

@@ -1,4 +1,4 @@
-"""The table by group: measures of everybody, of each group and of each intersection, with their intervals.
+"""The table by group: measures of all rows, of each group and of each intersection, with their intervals.
 
 :func:`isonomia.measure` makes it. A :class:`GroupTable` has a :class:`GroupRow` for each group, which has an
 :class:`Estimate` for each measure, by name: ``table["sex"]``, ``row["selection_rate"].low``.
@@ -28,16 +28,16 @@ MEASURES = {
     "false_positive_rate": "of those without a positive outcome, the share that gets the favourable decision",
     "false_negative_rate": "of those with a positive outcome, the share that does not get the favourable decision",
     "positive_predictive_value": "of those with the favourable decision, the share whose outcome is positive",
-    "accuracy": "the share whose decision fits the outcome",
+    "accuracy": "the share whose decision agrees with the outcome",
     "mean_score": "the mean of the scores",
     "scoring_rate": "the share with a score above the median of all scores",
     "scoring_ratio": "the scoring rate, divided by that of the reference group",
     "calibration": "the share with a positive outcome minus the mean score: above 0 where scores are too low, below 0 "
     "where they are too high",
     "mean_decision": "the mean of the predicted numbers",
-    "mean_outcome": "the mean of the numbers that turned out",
+    "mean_outcome": "the mean of the actual numbers",
     "mean_error": "the mean of prediction minus outcome",
-    "mean_absolute_error": "the mean of how far the prediction is from the outcome",
+    "mean_absolute_error": "the mean absolute difference between prediction and outcome",
 }
 """Every measure, in the order of the table, with its meaning."""
 
@@ -48,7 +48,7 @@ COUNTS = ("selected", "true_positives", "false_positives", "false_negatives", "t
 """The names of the columns with the number of selected people and the confusion matrix."""
 
 UNKNOWN = "unknown"
-EVERYBODY = "everybody"
+ALL_ROWS = "all rows"
 """The names of rows that are not a group by value."""
 
 
@@ -113,9 +113,9 @@ class GroupRow:
     Attributes
     ----------
     by
-        The columns that define the group; empty for everybody.
+        The columns that define the group; empty for all rows.
     values
-        The group's value of each; ``(None,)`` for people of whom one of them is not known.
+        The group's value of each; ``(None,)`` for rows where one of them is missing.
     n, share
         How many people, and what part of all rows.
     estimates
@@ -156,9 +156,9 @@ class GroupRow:
 
     @property
     def name(self) -> str:
-        """The group in words: ``F``, ``F, Black``, ``unknown`` or ``everybody``."""
+        """The group in words: ``F``, ``F, Black``, ``unknown`` or ``all rows``."""
         if not self.by:
-            return EVERYBODY
+            return ALL_ROWS
         return UNKNOWN if self.unknown else ", ".join(word_of(value) for value in self.values)
 
     @property
@@ -193,14 +193,14 @@ class GroupTable:
     Attributes
     ----------
     rows
-        Everybody first; then, in the order of ``by``, the groups of each attribute or combination, unknown ones last.
+        All rows first; then, in the order of ``by``, the groups of each attribute or combination, unknown ones last.
     by
         The attributes and combinations, each a tuple of columns.
     size
         How many rows the data have; all of them are used.
     decision, favourable, outcome, positive, score
         The columns, or the model's ``prediction`` and ``score``, and the values that count as favourable and as
-        positive; ``None`` if there is none, and for numbers that are measured by their mean.
+        positive; ``None`` without such a column, and for numbers that are measured by their mean.
     median
         The median of all scores; ``None`` without scores.
     small
@@ -242,7 +242,7 @@ class GroupTable:
 
     @property
     def everybody(self) -> GroupRow:
-        """The row for everybody."""
+        """The row for the whole table."""
         return self.rows[0]
 
     @property

@@ -1,9 +1,9 @@
 """Journals: what a check measured, kept so that it can be resumed, or repeated without the model.
 
 Everything in a check is computed from its seed, except for what the population and the model say. Those steps are few:
-what is known of the population beforehand, and the reading of each batch. Each has a key, under which a journal keeps
-its outcome. A check that finds an outcome in its journal takes it from there, so it continues exactly like the check
-that wrote it; a check that finds every outcome needs neither population nor model.
+the facts known about the population beforehand, and the reading of each batch. Each has a key, under which a journal
+keeps its outcome. A check that finds an outcome in its journal takes it from there, so it continues exactly like the
+check that wrote it; a check that finds every outcome needs neither population nor model.
 
 :class:`TimeLimit` is for audits that watch the time budget themselves.
 """
@@ -32,12 +32,12 @@ class Journal(Protocol):
     """Keeps the outcomes of steps."""
 
     def recall(self, key: str) -> Entry | None:
-        """The outcome that was kept under a key; ``None`` where there is none yet.
+        """The outcome that was stored under a key; ``None`` if there is no entry yet.
 
         Raises
         ------
         MissingEntryError
-            If there is none, and the journal is read-only.
+            If there is no entry, and the journal is read-only.
         """
         ...
 
@@ -70,7 +70,7 @@ class ReadOnlyJournal:
         Raises
         ------
         MissingEntryError
-            If there is none.
+            If there is no entry.
         """
         if key not in self.entries:
             raise MissingEntryError(key)
@@ -105,16 +105,16 @@ class NamespacedJournal:
 
 def once(journal: Journal, key: str, measure: Callable[[], Entry]) -> Entry:
     """The outcome of a step: recalled, or else measured and kept."""
-    found = journal.recall(key)
-    if found is not None:
-        return found
+    entry = journal.recall(key)
+    if entry is not None:
+        return entry
     measured = measure()
     journal.keep(key, lambda: measured)
     return measured
 
 
 def recall_if_any(journal: Journal, key: str) -> Entry | None:
-    """The outcome that was kept under a key; ``None`` where there is none, also in a journal that is read-only."""
+    """The outcome that was stored under a key; ``None`` if there is no entry, even if the journal is read-only."""
     try:
         return journal.recall(key)
     except MissingEntryError:

@@ -68,7 +68,7 @@ class Database:
         self._held: sqlite3.Connection | None = None
         with suppress(PermissionError):  # which opening it explains
             if path.exists() and not path.is_file():
-                raise RecordError(f"expected a file for the store at {path}, but it is something else")
+                raise RecordError(f"expected a regular file for the store at {path}, but it is something else")
         try:
             self._create()
         except RecordError:
@@ -118,7 +118,7 @@ class Database:
             with self._explained(what), self._connection() as connection:
                 yield connection
         except (ValueError, TypeError, DataError, RecursionError) as error:
-            raise RecordError(f"expected to {what} at {self.path}, but what is there is damaged: {error}") from error
+            raise RecordError(f"expected to {what} at {self.path}, but the data there are damaged: {error}") from error
 
     def size(self) -> int:
         """The bytes of the file and of its write-ahead log."""
@@ -220,12 +220,12 @@ def _table_texts(schema: StoreSchema) -> dict[str, list[str]]:
 
 _NOT_WRITABLE = "The folder cannot be written: change its permissions, or choose {elsewhere}"
 _NOT_A_STORE = "It is not a store of {content}: move it away, or choose {elsewhere}"
-_BUSY = "Another process has been writing for a long time: wait for it, then {retry}"
+_BUSY = "Another process has held the file for a long time: wait for it, then {retry}"
 _HINTS = {
-    "FULL": "The disk is full: make room, then {retry}. Nothing that was written before is lost",
+    "FULL": "The disk is full: make room, then {retry}. Nothing written earlier is lost",
     "IOERR": (
-        "The disk failed, or a file has reached its size limit: make room, then {retry}. Nothing that "
-        "was written before is lost"
+        "The disk failed, or a file has reached its size limit: make room, then {retry}. Nothing "
+        "written earlier is lost"
     ),
     "READONLY": _NOT_WRITABLE,
     "CANTOPEN": _NOT_WRITABLE,

@@ -245,7 +245,7 @@ class Store:
             return [_check(row, known or {}) for row in connection.execute(query, (run,))]
 
     def violations(self, run: str, number: int) -> ViolationSet | None:
-        """All violations of a check that were kept; ``None`` if there are none."""
+        """All stored violations of a check; ``None`` if it stored no violations."""
         with self._database.reading("read violations") as connection:
             return _stored_violations(connection, run, number)
 
@@ -294,8 +294,8 @@ class StoredJournal:
                 connection.execute("INSERT INTO entries (run, number, place, key, entry) VALUES (?, ?, ?, ?, ?)", row)
             except sqlite3.IntegrityError as error:
                 raise RecordError(
-                    f"expected to be alone with run {self.run}, but another process has written its {key}: let that "
-                    "one end, or begin a new run"
+                    f"expected sole access to run {self.run}, but another process has written its {key}: wait "
+                    "for that process, or begin a new run"
                 ) from error
         self._entries[key] = entry
         self._next_index += 1

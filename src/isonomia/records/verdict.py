@@ -333,7 +333,7 @@ class Verdict:
     def to_frame(self, library: str | None = None) -> Any:
         """Everything that has an interval, as a frame of pandas, polars or pyarrow.
 
-        There is a row for each compared quantity, each group and each rate or mean, or a single one if there are none,
+        There is a row for each compared quantity, each group and each rate or mean, or a single row without them,
         with these columns: ``property``; ``answer``, of the row or of the whole verdict; ``kind``, which is
         ``"compared"``, ``"group"``, ``"rate"`` or ``"verdict"``; ``group``; ``quantity``; ``relation``, ``threshold``;
         ``estimate``, ``low``, ``high``; and ``n``, the draws.

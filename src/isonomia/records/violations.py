@@ -273,7 +273,7 @@ def unpack_columns(data: bytes) -> Columns:
         if len({len(column) for column in columns.values()}) > 1:
             raise ValueError("its columns have different lengths")
     except (ValueError, TypeError, zlib.error) as error:
-        raise RecordError(f"expected stored violations, but what is there is damaged: {error}") from error
+        raise RecordError(f"expected stored violations, but the data there are damaged: {error}") from error
     return columns
 
 

@@ -2,7 +2,7 @@
 
 Every file that Isonomia writes, except SQLite's, goes through :func:`replacing`; a test checks this.
 
-An audit as JSON, for other programs; ``verdicts.schema.json`` beside this file is its schema.
+An audit as JSON, for other programs; ``verdicts.schema.json`` next to this file is its schema.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a new file beside the path to write to, which replaces the path once it is complete and on the disk.
+    """Give a new file next to the path to write to; it replaces the path once it is complete and on the disk.
 
     Whatever goes wrong before that, such as a full disk or a power failure, the old file is still there, whole. What is
     not a regular file, such as ``/dev/stdout`` or a pipe, is written to directly. A symbolic link stays, and the file

@@ -78,7 +78,7 @@ def interval_words(table: GroupTable) -> str:
     when = looks.get(str(table.looks), f"for {table.looks} planned looks")
     when = f"for look {table.looks}" if " of " in str(table.looks) else when
     return (
-        f"Each interval by itself misses the truth with a probability of at most {chance(table.delta)}, {when}; "
+        f"Each interval on its own misses the truth with a probability of at most {chance(table.delta)}, {when}; "
         "not adjusted for multiple comparisons."
     )
 

@@ -227,7 +227,7 @@ class PlainLines:
         self.console.print(_STOPPING, soft_wrap=True)
 
 
-_STOPPING = "stopping after the batch in flight; Ctrl-C again leaves at once"
+_STOPPING = "stopping after the batch in flight; press Ctrl-C again to quit immediately"
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ def model_card(audit: AuditReport) -> str:
     """A section for a model card: what was checked, with which guarantee, on which model."""
     lines = ["## Fairness and robustness audit", "", _counted(audit), ""]
     lines += [
-        f"- **{escaped(failure.name)}** {missing_answer(failure)}, so nothing is known." for failure in audit.failures
+        f"- **{escaped(failure.name)}** {missing_answer(failure)}, so there is no answer." for failure in audit.failures
     ]
     for entry in audit.entries:
         verdict = entry.verdict

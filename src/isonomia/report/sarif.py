@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code hosts show beside the code: a property is a rule, a verdict a result."""
+"""SARIF 2.1.0, which code hosts show next to the code: a property is a rule, a verdict a result."""
 
 from __future__ import annotations
 

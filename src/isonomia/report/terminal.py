@@ -103,7 +103,7 @@ def _subgroups(block: Subgroups, fancy: bool) -> RenderableType:
         parts += [_heading(item, fancy), _effects(item, block)]
     more = len(block.items) - len(shown)
     if more > 0:
-        parts.append(Text(f"... and {more} more subgroups, which the stored verdict has", style="dim"))
+        parts.append(Text(f"... and {more} more subgroups, listed in the stored verdict", style="dim"))
     return Group(*parts)
 
 
@@ -294,7 +294,7 @@ def _drawn(block: Block, verdict: Verdict, fancy: bool, width: int) -> Renderabl
 
 def _note_on_omitted(comparisons: int) -> list[RenderableType]:
     """How many comparisons are not shown, the worst first."""
-    return [Text(f"... and {comparisons:,} more comparisons, which the stored verdict has", style="dim")] * bool(
+    return [Text(f"... and {comparisons:,} more comparisons, listed in the stored verdict", style="dim")] * bool(
         comparisons
     )
 
@@ -346,7 +346,7 @@ def _counterexamples(verdict: Verdict, width: int) -> list[RenderableType]:
     parts += [_line(case) if in_lines else _grid(number, case, width) for number, case in enumerate(shown, start=1)]
     more = len(verdict.counterexamples) - len(shown)
     if more > 0:
-        parts.append(Text(f"... and {more} more counterexamples, which the stored verdict has", style="dim"))
+        parts.append(Text(f"... and {more} more counterexamples, listed in the stored verdict", style="dim"))
     return parts
 
 
@@ -367,7 +367,9 @@ def _notes(verdict: Verdict) -> Padding:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", overflow="fold")
-    some = [f"the estimates are of {early(verdict)}, which were enough: measure takes all"] if early(verdict) else []
+    some = (
+        [f"the estimates are of {early(verdict)}, which were enough: measure uses all rows"] if early(verdict) else []
+    )
     notes = [*some, *verdict.remarks, *filter(None, [seed_note(verdict)])]
     for kind, items in (("assumes", verdict.assumptions), ("note", notes)):
         for item in items:
@@ -399,7 +401,7 @@ def overview(audit: AuditReport, console: Console) -> None:
         print_lines(shown[:MAX_PROPERTIES], console)
         print_page([entry.verdict for entry in audit.entries], console)
     if len(shown) > MAX_PROPERTIES:
-        console.print(f"and {len(shown) - MAX_PROPERTIES:,} more, which isonomia show lists")
+        console.print(f"and {len(shown) - MAX_PROPERTIES:,} more; isonomia show lists them")
     console.print(summary_sentence([entry.verdict for entry in audit.entries], audit.failures), soft_wrap=True)
 
 

@@ -56,8 +56,8 @@ def compared_outcomes(formula: tree.Formula) -> tuple[str, ...]:
 def outcome_candidates(formula: tree.Formula) -> tuple[str, ...]:
     """The columns that may hold the outcome, as ``paid`` in ``P[prediction == 1 | paid == 1]``, in order of appearance.
 
-    In a comparison that involves the model's answers, every column may hold it, except one that says how far apart two
-    people are, as in ``abs(age - other.age)``, or that tells apart the groups that are compared. Such a column is only
+    In a comparison that involves the model's answers, every column may hold it, except a column in a distance between
+    two people, as in ``abs(age - other.age)``, or that tells apart the groups that are compared. Such a column is only
     compared with fixed values, with others in each rate or with those of a ``for``, and neither with a usual label,
     such as 0 or yes, nor with what the model's answer is compared with. Syntax does not tell an outcome from a feature.
     """

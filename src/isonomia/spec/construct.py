@@ -140,7 +140,7 @@ def as_if(name: str, settings: tuple[tree.Setting, ...], place: Place | None = N
     _check_once(settings, f"`{name} as if (...)`", place)
     for setting in settings:
         if setting.name == name:
-            raise SpecError(f"`{name}` as if it had been set is just that: write `{name} = ...`", setting.place)
+            raise SpecError(f"`{name}` as if it had been set is redundant: write `{name} = ...`", setting.place)
     return tree.AsIf(name, settings, place=place)
 
 

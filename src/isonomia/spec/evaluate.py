@@ -220,7 +220,7 @@ def _as_condition(row: tree.Column | tree.Output, values: Array) -> Truth:
     if kind == "truth":
         return values
     if kind != "number":
-        raise SpecError(f"`{to_text(row)}` is {kind}, so it is not a condition by itself: compare it", row.place)
+        raise SpecError(f"`{to_text(row)}` is {kind}, so it is not a condition: compare it", row.place)
     ones = values == 1
     odd = ~(ones | (values == 0) | missing(values))
     if bool(odd.any()):
@@ -248,8 +248,8 @@ def _absent(node: tree.Column | tree.Output | tree.PairCall, version: tree.Versi
     if isinstance(version, tree.Other):
         return f"`{to_text(node)}` speaks of a second person, but people are not drawn in pairs here"
     return (
-        f"`{to_text(node)}` speaks of the same person had things been otherwise, but `{to_text(version)}` cannot be "
-        "told here: that needs a causal model of the population"
+        f"`{to_text(node)}` is about the same person under other conditions, but `{to_text(version)}` is "
+        "unknown here: it needs a causal model of the population"
     )
 
 

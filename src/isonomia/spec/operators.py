@@ -217,7 +217,7 @@ def _source(values: Any) -> tree.Column | tuple[tree.Literal, ...]:
         raise UsageError(f"values must be a column or a list of values, but it is {shown(values)}")
     listed = tuple(tree.Literal(value_of(value)) for value in values)
     if not listed:
-        raise UsageError("values is empty, so the claim would be about nothing")
+        raise UsageError("values is empty, so the claim would be empty")
     return listed
 
 

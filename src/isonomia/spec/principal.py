@@ -126,7 +126,7 @@ class PrincipalFairness:
 def _setting(prop: PrincipalFairness) -> str:
     where = f"Within each combination of {' and '.join(prop.given)}, imagine" if prop.given else "Imagine"
     return (
-        f"{where} every person once with each value of {prop.attribute}: each time there is an outcome, "
+        f"{where} every person once with each value of {prop.attribute}: each time with an outcome, "
         f"{prop.outcome}, and a prediction, {prop.prediction}; only those under the person's own {prop.attribute} are "
         "ever seen."
     )
@@ -162,7 +162,7 @@ def _reading(prop: PrincipalFairness) -> str:
         "." if prop.within else ", but without a margin never that it is true."
     )
     return (
-        f"{proof} No one's stratum is seen, so a difference is known up to an interval only, and one that covers zero "
+        f"{proof} Strata are not observed, so a difference is known up to an interval only, and one that covers zero "
         "proves nothing."
     )
 

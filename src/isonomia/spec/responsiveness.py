@@ -314,7 +314,7 @@ def _rows(given: Any) -> tuple[int, ...] | None:
 
 def _whom(rows: Any) -> str:
     if rows is None:
-        return "everybody"
+        return "all rows"
     shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
     return f"the person in row {shown}" if len(rows) == 1 else f"the {len(rows):,} people in rows {shown}"
 
@@ -365,7 +365,7 @@ def condition_of(text: str) -> Row:
 
 
 def classes_named(row: Row, relation: OneOf["==", "!="]) -> tuple[Value, ...]:
-    """The values that a condition compares the prediction with for (in)equality: classes, which can be misspelt.
+    """The values that a condition compares the prediction with for (in)equality: classes, which can be misspelled.
 
     Parameters
     ----------
@@ -448,7 +448,7 @@ def preclusion(interventions: Actions, target: Any, *, below: float | None = Non
     >>> changes = Interventions([Feature("savings", "integer", 0, 12, direction="up", rise=2)])
     >>> preclusion(changes, "approved", who="age < 30")
     Responsiveness("share of reachable points with prediction == 'approved' > 0 (>= 0.01 where points are drawn), for
-    everybody with age < 30")
+    all rows with age < 30")
     """
     line = _DRAWN_LINE if below is None else below
     return Responsiveness(

@@ -186,7 +186,7 @@ def _about_version(token: Token, accepts: set[str]) -> str | None:
     if token.type in {"OTHER", "DO", "MODEL"} and "LBRACE" in accepts:
         return "a `for` runs over a column of the population as it is: write the column without `other.` or `do(...).`"
     if token.type in {"OTHER", "DO", "MODEL"} and accepts == {"NAME", "BACKTICKED", "PREDICTION", "SCORE"}:
-        return "a version has no versions of its own: behind the dot stands a column, `prediction` or `score`"
+        return "a version has no versions: after the dot write a column, `prediction` or `score`"
     if token.type == "DOT" or (token.type == "EQUAL" and accepts & {"RELATION", "STRING"}):
         return f"unexpected {str(token)!r}: {FORMULAS.hints[token]}"
     return None

@@ -381,7 +381,7 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
 
 
 def _unseen(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tuple[str, ...]:
-    """Remarks on groups without members and events that never happened: more often misspelt than impossible."""
+    """Remarks on groups without members and events that never happened: more often misspelled than impossible."""
     unseen = [
         f"no sample so far informs {record.text}, so nothing is said about it: is it spelled as in the stream?"
         for record in records

@@ -291,7 +291,7 @@ def _parts(
 
 
 def _refuse_repeated(source: SqliteTable | PostgresTable, key: int) -> NoReturn:
-    raise DataError(f"expected a key of its own for every row of {source.table!r}, but {source.key} {key} comes twice")
+    raise DataError(f"expected a unique key for every row of {source.table!r}, but {source.key} {key} occurs twice")
 
 
 def _whole(value: Any, key: str, table: str) -> int:

@@ -342,12 +342,12 @@ def _other_files(alerts: Sequence[Mapping[str, Any]], files: Sequence[tuple[int,
         what, onset = f"the alert after {alert['sample']:,} samples", alert["onset"]["estimate"]
         came = next((k for k, (before, upto, _) in enumerate(files) if before < alert["sample"] <= upto), None)
         if came is None or alert["in"] != names[came]:
-            yield f"{what} is said to have come in {alert['in']}, which has other samples"
+            yield f"{what} is recorded in {alert['in']}, which has other samples"
             continue
         began = next(k for k, (_, upto, _) in enumerate(files) if upto >= min(onset, alert["sample"]))
         # A long history drops some files: then the next one that is kept is named.
         if alert["began_in"] not in names[began : came + 1]:
-            yield f"{what} is said to have begun in {alert['began_in']}, which has other samples"
+            yield f"{what} is recorded as begun in {alert['began_in']}, which has other samples"
 
 
 # ----------------------------------------------------------------------------------------------- a watch made in Python

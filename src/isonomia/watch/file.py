@@ -36,18 +36,18 @@ from isonomia.watch.stream import DECISIONS, OUTCOMES
 from isonomia.watch.watch import Watch
 
 TOP: Mapping[str, TomlKey] = {
-    "title": TomlKey("text", "what is watched, for the page and for alerts"),
+    "title": TomlKey("text", "the subject of the watch, for the page and for alerts"),
     "alpha": TomlKey("number", "the probability that there is ever a false alarm"),
-    "run_length": TomlKey("number", "in place of alpha: the mean number of samples to a false alarm"),
+    "run_length": TomlKey("number", "instead of alpha: the mean number of samples to a false alarm"),
     "delta": TomlKey("number", "the risk of the verdicts so far, and of the intervals for the last samples"),
-    "window": TomlKey("whole", "how many of the last samples *now* is about"),
-    "seed": TomlKey("whole", "which samples count for which of several groups that overlap"),
+    "window": TomlKey("whole", "the number of last samples that *now* covers"),
+    "seed": TomlKey("whole", "assigns samples to overlapping groups"),
     "budget": TomlKey("text", "the most rows that are ever sent to the model: '100000 queries'"),
     "store": TomlKey("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
     "page": TomlKey("written", "a page that is rewritten at each update"),
     "source": TomlKey("table", "where decisions come from"),
     "outcomes": TomlKey("table", "outcomes that come late"),
-    "values": TomlKey("table", "the values of columns that a property speaks of with `for`: {race = ['A', 'B']}"),
+    "values": TomlKey("table", "the values of columns that a property uses with `for`: {race = ['A', 'B']}"),
     "ranges": TomlKey("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
     "model": TomlKey("table", "the model; leave it out if the rows have the decisions"),
     "alert": TomlKey("table", "who receives alerts"),
@@ -69,34 +69,34 @@ PLACES: Mapping[str, TomlKey] = {
 
 SOURCE: Mapping[str, TomlKey] = {
     **PLACES,
-    "lines": TomlKey("text", "standard input: 'jsonl', a JSON object a line, or 'csv' with a header"),
+    "lines": TomlKey("text", "standard input: 'jsonl', one JSON object per line, or 'csv' with a header"),
     "again": TomlKey("truth", "for standard input: whether the sender begins with the first line at every start"),
     "time": TomlKey(
-        "text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts a day"
+        "text", "the column that says when a decision was made, such as 2026-05-01T10:00, for counts per day"
     ),
 }
 
 OUTCOME: Mapping[str, TomlKey] = {
     "column": TomlKey("text", "the column of the outcome"),
     "id": TomlKey("text", "the column that identifies samples, among the decisions and among the outcomes"),
-    "patience": TomlKey("whole", "after how many later samples one without an outcome is left out"),
+    "patience": TomlKey("whole", "the number of later samples after which a sample without an outcome is left out"),
     **PLACES,
 }
 
 ALERT: Mapping[str, TomlKey] = {
     "command": TomlKey("command", "a program with its arguments; it reads the alert, as JSON, from its standard input"),
     "webhook": TomlKey("webhook", "an address to which the alert is sent as JSON, by POST"),
-    "webhook_env": TomlKey("webhook", "in place of webhook: the environment variable that holds the address"),
+    "webhook_env": TomlKey("webhook", "instead of webhook: the environment variable that holds the address"),
     "token_env": TomlKey("token", "the environment variable that holds the token for the webhook"),
-    "token_header": TomlKey("text", "the header that the token goes into; default: Authorization"),
-    "timeout": TomlKey("number", "seconds that the program or the webhook may take; default: 30"),
+    "token_header": TomlKey("text", "the header for the token; default: Authorization"),
+    "timeout": TomlKey("number", "the time limit of the program or the webhook, in seconds; default: 30"),
 }
 
 PROPERTY: Mapping[str, TomlKey] = {
     "name": TomlKey("text", "what to call it"),
     "check": TomlKey("claim", "a formula over rates and means"),
     "fairness": TomlKey("claim", "a named fairness property"),
-    "with": TomlKey("options", "what a named property takes"),
+    "with": TomlKey("options", "the arguments of a named property"),
     "why": TomlKey("text", "why it must hold, for the page"),
 }
 
@@ -178,7 +178,7 @@ def source_of(file: AuditFile, permissions: Permissions) -> StreamSource:
 
 
 def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | None:
-    """Where late outcomes come from; ``None`` if there are none, or standard input brings them."""
+    """Where late outcomes come from; ``None`` if the watch has no late outcomes, or reads them from standard input."""
     if "outcomes" not in file.content:
         return None
     entry = FileTable(file, ("outcomes",), file.content["outcomes"])
@@ -250,7 +250,7 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
     known = {"folder": (), "lines": ("again",)}.get(kind, ("table", "key"))
     for key in ("table", "key", "again"):
         if key in entry.content and key not in known:
-            raise entry.error(f"{key} does not go with {kind}", key)
+            raise entry.error(f"{key} does not apply to {kind}", key)
         if key not in entry.content and key in known and key != "again":
             what = "the table of the database" if key == "table" else "the column with a whole number that grows"
             raise entry.error(f"expected {key}, {what}")

@@ -315,8 +315,8 @@ class Monitor:
             twice = next((each for each in ids if each in known and known[each].decided), None)
             if twice is not None:
                 raise DataError(
-                    f"{part.label}: expected every sample once, but got {late[1]} {twice!r} a second time. Nothing of "
-                    "it was counted"
+                    f"{part.label}: expected every sample once, but got {late[1]} {twice!r} a second time. No "
+                    "part of it was counted"
                 )
             early = (known[each].outcome if each in known else None for each in ids)
             return [SeenSample(each, own or old, True) for each, own, old in zip(ids, outcomes, early, strict=True)]
@@ -345,7 +345,7 @@ class Monitor:
         if part.alone and not matched and (self.source.ended or not self._reads_lines):
             raise DataError(
                 f"{part.label}: expected outcomes of samples that came before, but none of them has one of its "
-                f"{plural(len(set(ids)), 'id')}, such as {first_few(ids, 3)}. Nothing of it was counted. Ids are "
+                f"{plural(len(set(ids)), 'id')}, such as {first_few(ids, 3)}. No part of it was counted. Ids are "
                 "compared as text: 7, 7.0 and '7' are the same, and 007 is another"
             )
         for fault, those in faults.items():
@@ -402,7 +402,7 @@ def judged(watch: Watch, part: SourcePart, *, leave_out: bool) -> tuple[Alert, .
             raise DataError(f"expected the column {outcome!r} in outcomes that come late")
         return watch.label(ids, part.table.column(outcome))
     except (DataError, SpecError) as error:
-        raise DataError(f"{part.label}: {error}. Nothing of it was counted") from error
+        raise DataError(f"{part.label}: {error}. No part of it was counted") from error
 
 
 def ids_in(watch: Watch, part: SourcePart) -> Sequence[str]:

@@ -249,7 +249,7 @@ def replayed(
     """
     expected = store.state()
     if expected is None:
-        raise RecordError(f"expected a watch that has counted something at {store.path}, but there is none")
+        raise RecordError(f"expected a watch that has counted something at {store.path}, but it has counted nothing")
     problems, rows = _read_again(fresh, store.log(), source, outcomes)
     return [*problems, *_compared(fresh, expected)], rows
 

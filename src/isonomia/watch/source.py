@@ -45,7 +45,7 @@ class SourcePart:
     Attributes
     ----------
     table
-        The rows; ``None`` if there are none, as in a file with only a header.
+        The rows; ``None`` without rows, as in a file with only a header.
     position
         The position of the source after them.
     label
@@ -310,7 +310,7 @@ def pieces(days: Sequence[str] | None, rows: int) -> Iterator[tuple[int, int]]:
 
 
 def days_of(values: Sequence[Any] | None, name: str | None) -> list[str] | None:
-    """The days of times; ``None`` if there are none."""
+    """The days of times; ``None`` without times."""
     return None if values is None or name is None else [day_of(value, name) for value in values]
 
 

@@ -85,7 +85,7 @@ def test_a_percentage_for_delta_is_told_as_a_number() -> None:
         iso.check("P[age > 30] >= 0.1", None, iso.Sample(PEOPLE), delta=5)
 
 
-def test_an_event_that_happens_to_one_group_is_not_said_to_be_misspelt() -> None:
+def test_an_event_that_happens_to_one_group_is_not_said_to_be_misspelled() -> None:
     men = {**PEOPLE, "hired": np.where(PEOPLE["sex"] == "F", 0, PEOPLE["age"] > 30).astype(int)}
     claim = "for g in {'F', 'M'}: P[hired == %d | sex == g] >= 0.1"
     assert iso.check(claim % 1, None, iso.Sample(men), seed=0).remarks == ()

@@ -88,7 +88,7 @@ def test_a_sample_uses_each_row_once_and_may_end_undecided() -> None:
     assert verdict.answer == "undecided"
     assert verdict.holds is None
     assert verdict.risk == 0
-    assert verdict.stopped == "every row is used up"
+    assert verdict.stopped == "the sample ran out"
     assert verdict.samples == len(data["x"])
     assert set(asked) == set(data["x"].tolist())
     asked.clear()
@@ -185,7 +185,7 @@ def test_a_group_that_never_appears_leaves_it_undecided_and_says_so() -> None:
     for population in (iso.Sample(table(200), values=declared), iso.Census(table(200), values=declared)):
         verdict = iso.check("P[x < 0.5 | sex == 'X'] >= 0.2", population=population, seed=1)
         assert verdict.answer == "undecided"
-        assert any("nobody with sex == 'X'" in remark for remark in verdict.remarks)
+        assert any("met sex == 'X', so nothing is known" in remark for remark in verdict.remarks)
         assert (verdict.leaves[0].n, verdict.leaves[0].estimate) == (0, None)
 
 
@@ -515,7 +515,7 @@ def test_an_empty_group_matters_only_where_the_answer_turns_on_it(
 ) -> None:
     verdict = iso.check(text, population=population(table(500)), budget=3000, seed=1)
     assert verdict.answer == answer
-    assert any("nobody with sex == 'X'" in remark for remark in verdict.remarks)
+    assert any("met sex == 'X', so nothing is known" in remark for remark in verdict.remarks)
 
 
 def test_a_pipeline_that_transforms_in_place_does_not_change_the_people() -> None:
@@ -555,7 +555,7 @@ def test_an_event_that_never_happens_is_pointed_out() -> None:
     model = lambda batch: np.where(batch["x"] > 0.5, "yes", "no")  # noqa: E731
     for population in (iso.Sample(table(500)), iso.Census(table(500))):
         verdict = iso.check(text, model, population, seed=1)
-        assert any("spelled as the model gives it" in remark for remark in verdict.remarks)
+        assert any("spelled as in the model's answers" in remark for remark in verdict.remarks)
 
 
 def test_a_for_over_a_column_of_numbers_is_refused() -> None:
@@ -596,7 +596,7 @@ def test_categories_with_an_order_are_not_compared_by_their_letters() -> None:
         assert iso.check(text, population=iso.Census(frame)).answer == "holds"
 
 
-def test_a_range_of_a_misspelt_column_is_refused():
+def test_a_range_of_a_misspelled_column_is_refused():
     people = iso.Census({"age": [30, 40]})
     with raises(UsageError, "agee", meant="age"):
         iso.check("P[age > 1] >= 0.5", population=people, ranges={"agee": (0, 100)})

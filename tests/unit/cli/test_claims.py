@@ -76,9 +76,12 @@ def test_a_claim_is_the_property_of_its_options(said: dict[str, Any], text: str)
     [
         ({"test": "gameing", "target": ("1",)}, "Did you mean 'gaming'"),
         ({"test": "gaming"}, "--test gaming requires --target"),
-        ({"test": "gaming", "target": ("1",), "at_least": 0.1}, "--at-least does not go with --test gaming"),
-        ({"test": "monotonicity", "limit": "3"}, "--limit does not go with --test monotonicity"),
-        ({"target": ("1",), "at_least": 0.1, "direction": "up"}, "--direction does not go with a claim without --test"),
+        ({"test": "gaming", "target": ("1",), "at_least": 0.1}, "--at-least does not apply to --test gaming"),
+        ({"test": "monotonicity", "limit": "3"}, "--limit does not apply to --test monotonicity"),
+        (
+            {"target": ("1",), "at_least": 0.1, "direction": "up"},
+            "--direction does not apply to a claim without --test",
+        ),
         ({"test": "monotonicity", "direction": "left"}, "expected direction as 'up' or 'down'"),
     ],
 )

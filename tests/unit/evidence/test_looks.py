@@ -48,7 +48,7 @@ def planned(text: str, *means: float) -> float:
     ("text", "why"),
     [
         ("1 / (P[a | g == 1] - P[a | g == 2]) >= 0.5", "the denominator of .* may have either sign"),
-        ("min(P[a | g == 1], 0.5) * (P[a | g == 2] - P[a | g == 3]) >= 0.1", "neither rises nor falls with"),
+        ("min(P[a | g == 1], 0.5) * (P[a | g == 2] - P[a | g == 3]) >= 0.1", "is not monotone in it"),
         (" + ".join(f"P[a | g == {k}]" for k in range(9)) + " >= 1", "has more than 8 rates"),
         (" + ".join(f"P[a | g{k} == 1]" for k in range(7)) + " >= 1", "has more than 6 rates or means"),
         (" + ".join(f"P[a{k} | g{k} == 1]" for k in range(6)) + " >= 1", "overlap"),

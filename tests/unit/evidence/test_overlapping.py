@@ -126,7 +126,7 @@ def test_overlapping_groups_are_neither_sliced_nor_split_into_folds_without_repl
     assert {channel.leaves[0]: size for channel, size in zip(test.channels, sizes, strict=True)} == dict(
         zip(leaves, (100, 50), strict=True)
     )
-    assert found.remarks == ("rows were drawn without replacement and the bets say what is left",)
+    assert found.remarks == ("rows were drawn without replacement, and the bets are about the remaining rows",)
 
 
 def test_remarks_say_how_overlaps_were_kept_apart() -> None:

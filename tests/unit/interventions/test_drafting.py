@@ -175,7 +175,7 @@ def test_texts_that_only_rise_are_to_be_put_in_order_and_numbers_are_not() -> No
     texts, numbers = draft.features
     assert (texts.kind, texts.direction, texts.actionable) == ("categorical", "both", True)
     assert draft.why["education"].endswith(
-        "What was learnt stays, so it only rises. Put the categories in order, and set direction to up."
+        "What a person has learned stays, so it only rises. Put the categories in order, and set direction to up."
     )
     assert (numbers.direction, "order" in draft.why["years_employed"]) == ("up", False)
 
@@ -185,7 +185,9 @@ def test_texts_that_go_with_numbers_take_their_order() -> None:
     names = np.asarray(["none", "basic", "high"], dtype=object)[np.asarray(grades) - 1]
     draft = Draft.of({"education": names, "education_num": grades})
     assert draft.features[0].values == ("none", "basic", "high")
-    assert draft.why["education"].endswith("so it only rises. The categories are in the order of what goes with them.")
+    assert draft.why["education"].endswith(
+        "so it only rises. The categories are ordered by a column that rises with them."
+    )
 
 
 def test_of_texts_that_are_all_the_same_nothing_is_to_be_put_in_order() -> None:

@@ -27,7 +27,7 @@ def test_texts_that_all_differ_tell_people_apart() -> None:
 
 def test_many_texts_are_names_rather_than_choices() -> None:
     draft = Draft.of({"x": [f"street {j % 60}" for j in range(100)], "z": [j % 5 for j in range(100)]})
-    assert draft.left_out == {"x": "has 60 different texts, so that it is a name rather than a choice"}
+    assert draft.left_out == {"x": "has 60 different texts, so it is a name rather than a choice"}
 
 
 def test_truth_values_in_boxes_make_a_binary_feature() -> None:

@@ -300,7 +300,7 @@ def test_a_file_that_is_no_cache_is_told_left_alone_and_the_model_is_asked(path,
     before = path.read_bytes()
     model = Counting()
     cached = Cached(model, path)
-    with pytest.warns(CacheWarning, match=r"answers\.sqlite could not be read .*the model is asked instead"):
+    with pytest.warns(CacheWarning, match=r"answers\.sqlite could not be read .*the model is called instead"):
         assert ask(cached, Table.of({"x": [1.0]}), False, True).prediction.tolist() == [True]
     for _ in range(2):  # once is enough: a second warning would be an error here
         assert ask(cached, Table.of({"x": [1.0]}), False, True).prediction.tolist() == [True]

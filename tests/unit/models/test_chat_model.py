@@ -385,7 +385,7 @@ def test_answers_without_a_label_are_counted_for_each_of_several_models(service)
     assert any("30 (30 of new and 0 of old) were unreadable" in remark for remark in verdict.remarks)
 
 
-def test_a_misspelt_label_is_refused_before_anything_is_sent(service):
+def test_a_misspelled_label_is_refused_before_anything_is_sent(service):
     with raises(SpecError, name="ja"):
         iso.check("P[prediction == 'ja'] >= 0.5", chat(service), iso.Census(TABLE.native))
     assert not service.requests

@@ -37,7 +37,7 @@ def test_answers_to_one_question_are_joined_by_their_number_and_are_one_draw() -
 def test_a_missing_result_is_wrong_and_said() -> None:
     joined = iso.paired(new={**NEW, "correct": [None, 1, 1, 1]}, old=OLD)
     assert columns(joined, "new") == [[1, 1, 0]]
-    assert any("so wrong: 'd'" in each for each in joined.facts.remarks)
+    assert any("counted as wrong: 'd'" in each for each in joined.facts.remarks)
 
 
 def test_scores_are_joined_where_there_is_no_right_and_wrong() -> None:

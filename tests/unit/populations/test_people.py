@@ -73,7 +73,7 @@ def test_drawn_people_have_their_changed_versions_and_a_second_person():
 
 @pytest.mark.parametrize("make", [lambda: iso.Sample(rows(9)), lambda: iso.Generator(lambda n, _: rows(n))])
 def test_what_would_have_been_is_asked_of_a_causal_model_only(make):
-    with pytest.raises(SpecError, match="is known only of a causal model"):
+    with pytest.raises(SpecError, match="need a causal model"):
         drawn(make(), Wanted(None, {CHANGE: None}), 0, 4)
 
 

@@ -155,14 +155,14 @@ def test_seed_and_command_repeat_it() -> None:
 
 
 def test_an_undecided_one_says_that_nothing_is_claimed_and_what_to_do() -> None:
-    told = failure_text(verdict(answer="undecided", risk=0.0, stopped="every row is used up"))
+    told = failure_text(verdict(answer="undecided", risk=0.0, stopped="the sample ran out"))
     assert told.startswith("undecided: ")
-    assert "Undecided after 312 samples (every row is used up). Nothing is claimed." in told
+    assert "Undecided after 312 samples (the sample ran out). Nothing is claimed." in told
     assert "larger budget" in told
     assert "undecided='pass'" in told
     # A risk that is raised after looking is not the risk of anything.
     assert "larger delta" not in told
-    assert "delta is chosen before anything is seen, and stays" in " ".join(told.split())
+    assert "delta is chosen before the first look and must not change" in " ".join(told.split())
 
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202e evil \r\n::error::x " + "very_long_word" * 40

@@ -35,7 +35,7 @@ def test_texts_from_outside_are_escaped_and_cut() -> None:
 def test_many_quantities_are_cut_with_a_word() -> None:
     verdict = _verdict()
     html = replace(verdict, leaves=verdict.leaves * 100)._repr_html_()
-    assert "and 89 more, which the verdict has" in html
+    assert "and 89 more; the verdict has them" in html
 
 
 @pytest.mark.parametrize("ends", [(0.4, 0.6), (-float("inf"), float("inf")), (0.5, 0.5)])

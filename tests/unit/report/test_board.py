@@ -91,7 +91,7 @@ def test_of_a_thousand_properties_the_running_and_the_troubled_are_shown_and_the
 def test_ctrl_c_is_answered_with_what_it_means() -> None:
     board = _board("first")
     board.stopping()
-    assert _drawn(board)[0].startswith("stopping after the batch in flight; Ctrl-C again leaves at once")
+    assert _drawn(board)[0].startswith("stopping after the batch in flight; press Ctrl-C again to quit immediately")
 
 
 def test_the_table_gives_way_at_the_end() -> None:
@@ -155,5 +155,5 @@ def test_the_summary_of_a_thousand_shows_the_worst_first() -> None:
     lines = _overview(AuditReport("t", entries, failures=(FAILURE,))).splitlines()
     assert "broken" in lines[1]
     assert any("property 900" in line for line in lines[:6])
-    assert lines[-2] == "and 941 more, which isonomia show lists"
+    assert lines[-2] == "and 941 more; isonomia show lists them"
     assert len(lines) < 140

@@ -227,7 +227,7 @@ def test_the_share_below_which_groups_are_set_aside_is_the_one_that_was_measured
 
 def test_groups_of_sex_and_race_together_are_beyond_what_the_guidelines_ask() -> None:
     text = fill("eeoc", groups()).to_markdown()
-    assert "By sex, race together, beyond what the guidelines ask: selected at less than four fifths of" in text
+    assert "By sex, race together, beyond what the guidelines require: selected at less than four fifths of" in text
     assert "the rate of F, A, the highest: F, B." in text
     assert "By race: selected at less than four fifths of the rate of A, the highest: B." in text
 

@@ -183,11 +183,11 @@ def test_charts_have_the_names_of_groups() -> None:
     labels = group_labels(["P[hired == 1 | sex == 'F'] / P[hired == 1 | sex == 'M']"])
     assert labels == ["sex: F / M"]  # a column is named once
     pairs = group_labels(["P[a | sex == 'F' and age < 25] / P[a | sex == 'M' and age < 25]", "P[a | x == 1] / P[a]"])
-    assert pairs == ["sex, age: F, under 25 / M, under 25", "x 1 / everybody"]
+    assert pairs == ["sex, age: F, under 25 / M, under 25", "x 1 / all rows"]
     assert group_labels(["P[a | sex == 'F' and race == 'B']", "P[a | age >= 40]", "P[a]"]) == [
         "sex F, race B",
         "age 40 or more",
-        "everybody",
+        "all rows",
     ]
     ages = ["P[a | age < 25]", "P[a | age >= 25 and age < 40 and sex == 'F']", "P[a | age != 30]"]
     assert group_labels(ages) == ["age under 25", "age 25 to under 40, sex F", "(age != 30)"]
@@ -276,7 +276,7 @@ def test_a_huge_property_is_cut_with_a_word() -> None:
     )
     html = page(AuditReport("t" * 100_000, (Entry("e" * 100_000, long, why="y" * 1_000_000),), run="r" * 10_000))
     assert len(html) < 2_000_000
-    assert "Shown are 60 of 50,000; the record has them all." in html
+    assert "Shown: 60 of 50,000; the record has them all." in html
 
 
 def test_a_thousand_properties_are_all_there_and_take_little_each() -> None:
@@ -444,7 +444,7 @@ def test_the_summary_shows_every_comparable_property_and_every_violation_has_a_n
     assert steps.count("<li>") == 3  # with cases, with groups, undecided
     assert steps.count("<a href") == 1 + 12 + 1
     assert "and 9 more, below" in steps
-    assert "An undecided property claims nothing, so it cannot be wrong." in head
+    assert "An undecided property makes no claim, so it cannot be wrong." in head
 
 
 def test_many_comparisons_print_the_worst_five_and_how_many_are_left_out() -> None:
@@ -455,7 +455,7 @@ def test_many_comparisons_print_the_worst_five_and_how_many_are_left_out() -> No
     assert len(verdict.groups) == 30
     printed = str(verdict)
     assert printed.count("P[hired | town == ") == 1 + 2 * 5  # the claim; then each as a comparison and as a rate
-    assert "and 25 more comparisons, which verdict.groups has" in printed
+    assert "and 25 more comparisons; verdict.groups has them" in printed
     assert f"the worst of 30 comparisons is {verdict.worst.group}" in printed
     two = iso.Sample({"town": ["A", "B"], "hired": [0, 1]})
     few = iso.check("for t in town: P[hired | town == t] >= 0.4", population=two)

@@ -65,7 +65,7 @@ def test_an_estimate_of_some_rows_is_not_taken_for_that_of_all() -> None:
     for verdict, said in (
         (replace(_verdict(), population=sample), True),
         (replace(_verdict(), population=sample, samples=5_000), False),
-        (replace(_verdict(), population=sample, answer="undecided", stopped="every row is used up"), False),
+        (replace(_verdict(), population=sample, answer="undecided", stopped="the sample ran out"), False),
         (replace(_verdict(), population={"kind": "generator", "size": None}), False),
     ):
         console = _console(terminal=False)

@@ -54,7 +54,7 @@ def test_a_version_without_a_model_has_the_column_of_that_name():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("do(sex = 'F').age > 3", "`do(sex = 'F').age` speaks of the same person had things been otherwise"),
+        ("do(sex = 'F').age > 3", "`do(sex = 'F').age` is about the same person under other conditions"),
         ("do(age as if sex = 'M').prediction == 1", "needs a causal model of the population"),
         ("other.hired == 1", "there is no column `hired` of `other`"),
         ("other.score > 0", "there is no `other.score`"),

@@ -19,8 +19,7 @@ RULES = Interventions((Feature("a", "binary"), Feature("b", "binary")))
 def test_a_property_reads_as_a_sentence() -> None:
     claim = iso.Responsiveness(RULES, [1, 2], at_least=0.1, who="prediction == 0", only="a")
     assert str(claim) == (
-        "share of reachable points with prediction in {1, 2} >= 0.1, for everybody with prediction == 0, "
-        "changing only a"
+        "share of reachable points with prediction in {1, 2} >= 0.1, for all rows with prediction == 0, changing only a"
     )
     assert claim.explain().startswith("Everyone with prediction == 0 reaches")
     assert iso.responsiveness.gaming(RULES, 1).explain().startswith("No one reaches prediction == 1")
@@ -71,9 +70,9 @@ def test_interventions_must_be_interventions() -> None:
 def test_named_tests_say_what_they_claim() -> None:
     named = iso.responsiveness
     assert str(named.preclusion(RULES, 1)).endswith(
-        "prediction == 1 > 0 (>= 0.01 where points are drawn), for everybody"
+        "prediction == 1 > 0 (>= 0.01 where points are drawn), for all rows"
     )
-    assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for everybody")
+    assert str(named.preclusion(RULES, 1, below=0.02)).endswith("prediction == 1 >= 0.02, for all rows")
     assert named.preclusion(RULES, 1).explain() == (
         "Everyone reaches prediction == 1 at one or more of the points that they can reach. Where points are drawn "
         "and no draw reaches it, a share below 0.01 counts as none."
@@ -126,7 +125,7 @@ def test_a_property_gives_its_parts() -> None:
         ("3 != prediction", (), (3,)),
         ("prediction in {'a', 'b'} or prediction == 'c'", ("c", "a", "b"), ()),
         ("prediction == 1 or prediction == 1", (1,), ()),
-        # A number on a scale, an own answer, a column and a score are no classes that could be misspelt.
+        # A number on a scale, an own answer, a column and a score are no classes that could be misspelled.
         ("prediction > 3 or prediction == own or job == 'clerk' or score == 1 or job in {'cook'}", (), ()),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_key_that_is_no_whole_number_or_comes_twice_is_an_error(tmp_path: Path
         with raises(DataError, "k", "t", "a"):
             _taken(SqliteTable(path, "a", "t", "k"))
         database.executescript("DELETE FROM t; INSERT INTO t VALUES (1, 1), (1, 2);")
-        with pytest.raises(DataError, match="comes twice"):
+        with pytest.raises(DataError, match="occurs twice"):
             _taken(SqliteTable(path, "a", "t", "k"))
         database.executescript("CREATE VIEW v AS SELECT * FROM t")
         with raises(DataError, "a.sqlite", "v"):

@@ -375,4 +375,4 @@ def test_an_event_that_nobody_had_is_said() -> None:
     watch = iso.Watch("P[prediction == 'Yes'] >= 0.5", alpha=0.05)
     (alert,) = watch.update({"prediction": ["yes", "no"] * 200})
     assert str(alert.estimate) == "0.0"
-    assert any("spelled as the model gives it" in remark for remark in watch.verdict.remarks)
+    assert any("spelled as in the model's answers" in remark for remark in watch.verdict.remarks)

@@ -263,7 +263,7 @@ def _names(entries: list[FileTable]) -> list[str]:
     for number, entry in enumerate(entries, start=1):
         names.append(entry.get("name") or f"property {number}")
         if names[-1] in names[:-1]:
-            raise entry.error(f"expected a name of its own, but {names[-1]!r} is the name of another property", "name")
+            raise entry.error(f"expected a unique name, but {names[-1]!r} is the name of another property", "name")
     return names
 
 
@@ -439,7 +439,7 @@ def _population(entry: FileTable) -> Any:
     options = {key: value for key, value in entry.content.items() if key != kind}
     others = [key for key in options if key not in _SOURCES[kind]]
     if others and kind != "domain":
-        raise entry.error(f"{others[0]} does not go with this kind of population", others[0])
+        raise entry.error(f"{others[0]} is not valid for this kind of population", others[0])
     with _pointing(entry.error, kind, shown=kind != "program" or is_inside(entry.folder, source)):
         match kind:
             case "sample":
@@ -492,8 +492,8 @@ def _pointing(error: Callable[..., SpecError], *path: str | int, shown: bool = T
         if not shown and place is not None:
             where = f"line {place.line}, column {place.column}"
             raise error(
-                f"this file cannot be read as what it should be, at {where}. Its text is not shown, since it lies "
-                "outside of the folder of the audit file",
+                f"this file cannot be parsed, at {where}. Its text is not shown, since the "
+                "file lies outside the folder of the audit file",
                 *path,
             ) from None
         pointed = error(str(problem), *path)

@@ -293,7 +293,7 @@ TOP: Mapping[str, TomlKey] = {
     "budget": TomlKey("budget", "the most samples, rows sent to the model, tokens, money or time for each property"),
     "looks": TomlKey("looks", "the number of looks at the samples of each property"),
     "stop": TomlKey("text", "when the check of each property ends: 'decided', 'precise' or 'all'"),
-    "width": TomlKey("number", "how narrow an interval `stop = 'precise'` goes for"),
+    "width": TomlKey("number", "the interval width at which `stop = 'precise'` ends"),
     "workers": TomlKey("whole", "how many workers ask the model at once: threads, unless `executor` says otherwise"),
     "executor": TomlKey("executor", "where the model runs: threads, processes, loky, dask, ray or mpi"),
     "jobs": TomlKey("whole", "how many properties are checked at once"),
@@ -320,18 +320,18 @@ POPULATION: Mapping[str, TomlKey] = {
     "census": TomlKey("rows", "a table whose rows are the whole population: a path, or module:object"),
     "generator": TomlKey("module", "module:function that draws a batch"),
     "program": TomlKey("named text", "a program that draws people"),
-    "domain": TomlKey("module", "module:object with inputs of its own, for k-safety"),
+    "domain": TomlKey("module", "module:object with its own inputs, for k-safety"),
     "exact": TomlKey("truth", "for a census: whether all rows are counted"),
     "order": TomlKey("text", "for a sample: random or file, the order in which rows are used"),
     "cluster": TomlKey("text", "for a sample: the column that says which rows belong together"),
-    "weigh": TomlKey("text", "with cluster: rows or clusters, what counts the same"),
-    "max_cluster": TomlKey("whole", "with cluster: the most rows that one can have"),
+    "weigh": TomlKey("text", "with cluster: rows or clusters, which of them have equal weight"),
+    "max_cluster": TomlKey("whole", "with cluster: the maximum number of rows in a cluster"),
     "labels": TomlKey(
         "table", "for a sample of few labels: {column = 'human', judge = 'judge', probability = 0.2}, or its column"
     ),
     "values": TomlKey("table", "the values that columns can have"),
     "device": TomlKey(
-        "text", "where a generator or a program draws by torch: cuda, cpu, or auto for cuda if there is some"
+        "text", "where a generator or a program draws with torch: cuda, cpu, or auto (cuda if available)"
     ),
 }
 
@@ -342,11 +342,11 @@ _PROPERTY: Mapping[str, TomlKey] = {
         "table", "several models for the same rows, {new = 'candidate', old = 'answer'}: models, or stored columns"
     ),
     "population": TomlKey("text", "which of the populations"),
-    "delta": TomlKey("number", "its own risk; it does not count towards that of the whole audit"),
+    "delta": TomlKey("number", "its own risk; it is not part of the total risk of the audit"),
     "budget": TomlKey("budget", "its own budget"),
     "looks": TomlKey("looks", "the number of looks at its own samples"),
     "stop": TomlKey("text", "when its own check ends"),
-    "width": TomlKey("number", "how narrow its own interval is to be"),
+    "width": TomlKey("number", "the width at which its own interval is narrow enough"),
     "method": TomlKey("text", "how it is decided: auto, exact, bets, region or verifair"),
     "ranges": TomlKey("table", "the lowest and highest value of columns: {income = [0, 1e6]}"),
     "control": TomlKey(

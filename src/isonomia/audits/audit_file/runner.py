@@ -376,7 +376,7 @@ class EarlierLooks:
         broken = self._broken(before, seed, sample) if before else None
         if self.run is not None and broken is not None:
             looks = []
-            note = f"the risk covers no look up to run {self.run.id}: after it, {broken}"
+            note = f"the risk does not cover looks up to run {self.run.id}: after it, {broken}"
         grown = sample.continuing(looks, note)
         rows = {"rows": grown.size, "fingerprint": grown.first(grown.size), "order": grown.row_order}
         self.tables[name] = rows | {"looks": list(grown.looks or ()), "note": grown.note}
@@ -389,7 +389,7 @@ class EarlierLooks:
         if before["order"] != sample.row_order:
             return "the order of the rows has changed"
         if before["rows"] > sample.size:
-            return f"rows were removed, of which there were {before['rows']:,}"
+            return f"rows were removed; before, there were {before['rows']:,}"
         if before["fingerprint"] != sample.first(before["rows"]):
             return f"the first {before['rows']:,} rows have changed"
         return None
@@ -425,8 +425,8 @@ def resumable(store: Store, file: AuditFile) -> RunRecord:
     runs = [run for run in store.runs() if run.request.get("digest") == digest(file)]
     if not runs:
         raise RecordError(
-            f"expected a run of {file.path} in {store.folder}, but there is none of the file as it is: begin a new "
-            "one, without --resume"
+            f"expected a run of {file.path} in {store.folder}, but no run has the file's current content: "
+            "begin a new run, without --resume"
         )
     return next((run for run in runs if is_open(store, run)), runs[0])
 
@@ -451,7 +451,7 @@ def resume_run(store: Store, file: AuditFile, run: RunRecord, planned: Sequence[
     code = code_digest(file)
     if run.request.get("code", code) != code:
         raise RecordError(
-            f"expected the code that {file.path} names, with what it imports from its folder, as it was when run "
+            f"expected the code that {file.path} names, including its imports from the folder, as it was when run "
             f"{run.id} began, but it has changed: begin a new run"
         )
     return StartedRun(run.id, tuple(check.verdict for check in checks))

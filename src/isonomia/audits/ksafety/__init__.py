@@ -139,7 +139,7 @@ class KSafetyAudit:
             raise UsageError(
                 f"`ensures {always[0]}` must be true in every case, but the model may answer at random, so that it is "
                 "false now and then whatever the change does. Say by how much changes may be more frequent than when "
-                "the model is asked again: safety.flips(feature, eps=0.02), the option noise=0.02 of monotone, robust "
+                "the model answers twice: safety.flips(feature, eps=0.02), the option noise=0.02 of monotone, robust "
                 f"and invariant_to, or `ensures {always[0]} up to noise + 0.02;` in a specification. Or say in which "
                 f"share of cases it must be true: `ensures {always[0]} in 99% of cases;`",
                 name="random_model",

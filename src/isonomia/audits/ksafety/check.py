@@ -190,7 +190,7 @@ def _list_cases(setup: SafetySetup) -> tuple[list[Cases], CaseTally] | None:
         raise UsageError("expected random cases (enumerate=False): the answer to every case is itself random")
     if prop.enumerate is False or setup.subject.fresh or sampled or drawn or at_random:
         if prop.enumerate:
-            raise UsageError("expected a census to try every case, but these inputs stand for others")
+            raise UsageError("expected a census to try every case, but these inputs are a sample")
         return None
     limit = MAX_CASES if check.budget.samples == inf else check.budget.samples
     if setup.subject.sample:  # every row is drawn as well
@@ -282,7 +282,7 @@ def _ended_early(setup: SafetySetup, tally: CaseTally, early: str) -> SafetyOutc
     """The outcome when not every case could be tried: a violation that was found still counts."""
     stopped = why_stopped(early)
     answer = False if any(tally.by_ensures[number] for number in setup.evidence.strict) else None
-    remark = "the cases were tried in order, so what was seen is not a random sample of them"
+    remark = "the cases were tried in order, so those tried are not a random sample"
     summary = setup.summary(list, interrupted=early == INTERRUPTED)
     return SafetyOutcome(answer, tally, summary, False, tally.tested, stopped, setup.seconds(), (remark,))
 
@@ -293,7 +293,7 @@ def _violated_in_sample(setup: SafetySetup, tally: CaseTally) -> SafetyOutcome:
     interrupted = ended.reason == INTERRUPTED
     outcome = _all_tried(setup, tally, interrupted=interrupted)
     estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
-    counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones besides"
+    counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones in addition"
     return replace(
         outcome,
         complete=False,
@@ -329,7 +329,7 @@ def verdict_of(setup: SafetySetup, outcome: SafetyOutcome) -> Verdict:
     leaves, compared = list(zip(names, shares, strict=True)), shares
     if outcome.beyond is not None:
         pair = noise_shares(outcome.tally, check.delta)
-        leaves, compared = list(zip((names[0], f"{names[0]}, asked again"), pair, strict=True)), [outcome.beyond]
+        leaves, compared = list(zip((names[0], f"{names[0]}, queried again"), pair, strict=True)), [outcome.beyond]
     return new_verdict(
         check,
         outcome.answer,
@@ -413,20 +413,20 @@ def _remarks(setup: SafetySetup, outcome: SafetyOutcome) -> tuple[str, ...]:
     for reason, count in (tally.reasons + Counter(outcome.failures)).most_common(5):
         remarks.append(f"{plural(count, 'case')} failed: {reason}")
     if tally.failed or outcome.failures:
-        remarks.append("cases that failed count against holds, and not as violations")
+        remarks.append("failed cases count against holds, but not as violations")
     if setup.evidence.strict and not outcome.complete and not tally.violating and not tally.weight:
         remarks += _without_violation(setup, outcome)
     if tally.violating:
         remarks.append(_distinct(summary, "distinct violation" if outcome.beyond is None else "consistent flip"))
     if tally.violating and summary.gone > 0 and setup.check.random_model:
         remarks.append(
-            f"{plural(summary.gone, 'violation')} did not occur again when the model was asked again, which is to be "
+            f"{plural(summary.gone, 'violation')} did not occur again when the model was queried again, which is to be "
             "expected of a model that answers at random; those shown occurred again"
         )
     elif tally.violating and summary.gone > 0:
         remarks.append(
             f"{plural(summary.gone, 'violation')} did not occur when the same case was computed again: "
-            "something in it draws from something else than its seed, or does not answer the same to the same question"
+            "part of it uses randomness other than its seed, or gives different answers to the same question"
         )
     if setup.program.code is not None:
         remarks.append("the block was run as Python, as you allowed")
@@ -457,8 +457,8 @@ def _without_violation(setup: SafetySetup, outcome: SafetyOutcome) -> list[str]:
     if outcome.answer is True:
         return [f"{shown}: it holds for all but {check.prop.eps:.3g} of the cases"]
     return [
-        f"{shown}, which by itself proves that it holds for all but {chance(proved)} of the cases, at the risk "
-        f"{chance(check.delta)}; the interval of the share has to be right after violations too, and is wider"
+        f"{shown}, which proves that it holds for all but {chance(proved)} of the cases, at the risk "
+        f"{chance(check.delta)}; the interval of the share must also cover the case of violations, so it is wider"
     ]
 
 

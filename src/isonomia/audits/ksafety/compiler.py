@@ -128,7 +128,7 @@ def compile_spec(
     the model outside the block, are refused.
     """
     outside_block = (*spec.before, *spec.after, *spec.ensures)
-    _refuse_calls(outside_block, asking, "`{}` asks the model, which only the block can do: set an output there")
+    _refuse_calls(outside_block, asking, "`{}` queries the model, which only the block can do: set an output there")
     asking |= MODEL_CALLS - own
     block = read_block(spec.block)
     code = block if isinstance(block, CodeBlock) else None
@@ -147,9 +147,11 @@ def compile_spec(
     phased += _phases(after, late, random, asking)
     for step, phase in phased:
         if phase == "circular":
-            raise SpecError("random choices are made before the model is asked: draw this before the block", step.place)
+            raise SpecError(
+                "random choices are made before the model is queried: draw this before the block", step.place
+            )
     ensures = tuple(replace(item, condition=_renamed(item.condition, finals)) for item in spec.ensures)
-    _refuse_calls(ensures, random, "what is ensured cannot draw: set a variable before the block")
+    _refuse_calls(ensures, random, "`ensures` cannot draw random values: set a variable before the block")
     preparation, finish = _split(phased, random)
     system = () if isinstance(block, CodeBlock) else _system_calls(block.steps, asking)
     program = CompiledSpec(spec, (*spec.before, *preparation), code, finish, ensures, finals, asking, system)

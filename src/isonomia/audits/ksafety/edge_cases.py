@@ -186,13 +186,15 @@ def _judge(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases)
     Where a case is costly they are tried one, two, four at a time, until one violates.
     """
     start, size = 0, 1 if setup.costly else len(cases)
-    found: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
-    while start < len(cases) and not found["counterexamples"]:
+    totals: dict[str, Any] = {"tried": 0, "violating": 0, "failed": 0, "counterexamples": [], "reasons": {}}
+    while start < len(cases) and not totals["counterexamples"]:
         part = _judge_some(setup, runner, domain, cases.take(np.arange(start, min(start + size, len(cases)))))
-        reasons = Counter(found["reasons"]) + Counter(part["reasons"])
-        found = {name: found[name] + value for name, value in part.items() if name != "reasons"} | {"reasons": reasons}
+        reasons = Counter(totals["reasons"]) + Counter(part["reasons"])
+        totals = {name: totals[name] + value for name, value in part.items() if name != "reasons"} | {
+            "reasons": reasons
+        }
         start, size = start + size, 2 * size
-    return {**found, "reasons": dict(found["reasons"])}
+    return {**totals, "reasons": dict(totals["reasons"])}
 
 
 def _judge_some(setup: SafetySetup, runner: CaseRunner, domain: Domain, cases: Cases) -> dict[str, Any]:

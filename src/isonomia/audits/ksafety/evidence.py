@@ -427,7 +427,7 @@ def compared_share(item: Ensures, share: Share, eps: float | None, held: bool = 
     """
     estimate, low, high = share
     if item.noise is not None:
-        text = f"P[`{expression_text(item.condition)}` is false] - P[it is false when asked again]"
+        text = f"P[`{expression_text(item.condition)}` is false] - P[it is false when queried again]"
         return Expression(text, "<=", item.noise, estimate, low, high)
     allowed = 0.0 if item.rate is None else _allowed(item.rate)
     if item.always and eps is not None:

@@ -289,14 +289,14 @@ def _no_inputs(spec: Spec, imported: Sequence[ImportedDomain], allow_code: bool)
     name = spec.imports[0]
     if not allow_code and not imported:
         return SpecError(
-            f"nothing was given to check this on. The module {name!r} may offer inputs, but importing a module runs "
+            f"no inputs were given. The module {name!r} may offer inputs, but importing a module runs "
             "its code: allow it with allow_code=True or --allow-code if you trust it, or give a population, as in "
             "check(property, model, table) or --data people.csv",
             _place_of(spec, name),
         )
     label = " and ".join(item.label for item in imported) or f"the module {name!r}"
     return SpecError(
-        f"nothing was given to check this on, and {label} offers no inputs: let it set `inputs` to a table, an "
+        f"no inputs were given, and {label} offers no inputs: let it set `inputs` to a table, an "
         "array or a list, or `domain` to a domain, or give a population, as in check(property, model, table) or --data "
         "FILE",
         _place_of(spec, name),

@@ -78,7 +78,7 @@ class SafetyOutcome:
         Why cases outside ``tally`` failed, and how many: known counterexamples, edge cases, and the cases of a sample's
         rows.
     beyond
-        For a claim beyond noise, by how much answers change more often than when asked again.
+        For a claim beyond noise, how much more often answers change than when the same question is repeated.
     """
 
     answer: bool | None
@@ -330,8 +330,8 @@ def draw_cases(setup: SafetySetup, listed: CaseTally | None) -> SafetyOutcome:
     summary = _summary(setup, interrupted=ended.reason == INTERRUPTED)
     before = 0 if listed is None else listed.tested
     remark = (
-        f"no case of these rows violates it: all {before:,} were tried. Of the population they are a sample, so that "
-        f"{ended.samples:,} random cases were tried besides, which the answer rests on"
+        f"no case of these rows violates it: all {before:,} were tried. They are a sample of the population, so "
+        f"{ended.samples:,} random cases were tried in addition, and the answer is based on them"
     )
     outcome = SafetyOutcome(
         False if refuted else setup.evidence.decision(ended.state),

@@ -196,8 +196,8 @@ class SafetySetup:
         _ = self.program, self.evidence
         if self.check.model is None and self.program.asks:
             raise UsageError(
-                "expected a model, since the block asks it, but got none: give one, or let the imported module offer "
-                "`predict`",
+                "expected a model, since the block queries it, but got none: give one, or let the imported module "
+                "offer `predict`",
                 name="model",
             )
 
@@ -322,8 +322,8 @@ def _domain_of(check: Check[Safety]) -> tuple[Domain, Callable[[Table], Domain] 
         return make(population.table), None
     if isinstance(population, Abducted):
         raise UsageError(
-            "a k-safety property changes people by itself, so that a causal model of them has no part in it: give the "
-            "people alone, as Sample(table) or Census(table)",
+            "a k-safety property makes its own changes, so it cannot use a causal model: "
+            "give only the people, as Sample(table) or Census(table)",
             name="population",
         )
     if len(population.streams) != 1:

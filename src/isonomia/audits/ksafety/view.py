@@ -29,7 +29,7 @@ from isonomia.records.verdict import Verdict
 from isonomia.wording import plural, value_text
 
 _MEANINGS = {
-    "holds": "The model keeps the claim: cases that violate it are as rare as required.",
+    "holds": "The model meets the claim: cases that violate it are as rare as required.",
     "violated": "The model violates the claim: more cases violate it than are allowed.",
     "undecided": f"{NOT_A_PASS} the cases that were tried do not show that violations are as rare as required.",
 }
@@ -42,7 +42,9 @@ def _finding(verdict: Verdict, compact: bool) -> str:
         return verdict.stopped if item is None else quantity_finding(item, compact)
     tested, bad = details["cases"]["tested"], details["violations"]["cases"]
     if "noise" in details and item is not None and tested:
-        finding = "answers change in {changes:.2%} of cases, in {again:.2%} when asked again".format(**details["noise"])
+        finding = "answers change in {changes:.2%} of cases, in {again:.2%} when queried again".format(
+            **details["noise"]
+        )
         return f"{finding}; difference {quantity_finding(item, compact)}"
     edge_cases = details.get("edge_cases", {"violating": 0})
     if edge_cases["violating"] and not bad and verdict.answer == "violated":

@@ -406,7 +406,7 @@ def grown(array: NDArray[Any], groups: int) -> NDArray[Any]:
 
 @dataclass(slots=True)
 class GroupCounts:
-    """The counts of one attribute or combination; with no attribute, of everybody.
+    """The counts of one attribute or combination; with no attribute, of all rows.
 
     Attributes
     ----------

@@ -330,7 +330,7 @@ def assumptions(work: OnePass, limits: IntervalMethod) -> tuple[str, ...]:
         case "once":
             stated.append("their number was fixed beforehand, and there is one look at them")
         case "any":
-            stated.append("there may be any number of looks while more come")
+            stated.append("any number of looks is allowed as more rows arrive")
         case int(number):
             stated.append(f"there are {plural(number, 'look')} at them, as planned")
         case report:
@@ -352,7 +352,7 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> 
     everybody = rows[0]
     for name, number in everybody.missing.items():
         if number:
-            yield f"{plural(number, 'row')} without {name}: counted in n, and left out of what needs it"
+            yield f"{plural(number, 'row')} without {name}: counted in n, but not in measures that need it"
     for counts in work.groups[1:]:
         number = int(counts.cells[0].sum())
         if number:
@@ -363,8 +363,8 @@ def remarks(work: OnePass, rows: Sequence[GroupRow], limits: IntervalMethod) -> 
         blank = [value for value in work.attributes.known[name] if isinstance(value, str) and value != value.strip()]
         if blank:
             yield (
-                f"{name} has values with blanks around them, such as {blank[0]!r}: write them so, or take the blanks "
-                "out of the data"
+                f"{name} has values with blanks around them, such as {blank[0]!r}: write the value with its blanks, "
+                "or remove them from the data"
             )
         if doubtful:
             yield f"{name} has the value {doubtful[0]!r}: count it as unknown with unknown=[{doubtful[0]!r}]"
@@ -424,8 +424,8 @@ def measure(
     Parameters
     ----------
     data
-        Any table, the path of a file or a folder, or a :class:`Sample`. With a :class:`Census` the rows are everybody:
-        the numbers are exact, and intervals have no width.
+        Any table, the path of a file or a folder, or a :class:`Sample`. The rows of a :class:`Census` are the whole
+        population: the numbers are exact, and intervals have no width.
     model
         The model that decides, if the table has no column of decisions: anything that :func:`isonomia.check` takes.
     by
@@ -532,13 +532,13 @@ def measure(
 
 
 def _rows(data: Any) -> tuple[Rows, str]:
-    """The rows, and whether they are a sample or everybody."""
+    """The rows, and whether they are a sample or a census."""
     if isinstance(data, Sample | Census):
         return data.rows, data.kind
     if is_population(data):
         raise UsageError(
-            f"expected a table, a path, Sample(table) or Census(table), but got a {data.kind}, which draws people "
-            "without end: draw a table from it first"
+            f"expected a table, a path, Sample(table) or Census(table), but got a {data.kind}, which draws an "
+            "unlimited number of people: draw a table from it first"
         )
     return rows_from(data), "sample"
 

@@ -446,7 +446,7 @@ class OnePass:
             return table.column(name)
         if name == PREDICTION:
             return answer.prediction
-        assert answer.score is not None, "scores were asked for"
+        assert answer.score is not None, "scores were requested"
         return answer.score if answer.score.ndim == 1 else answer.score[:, self._class(answer)]
 
     def _class(self, answer: Answer) -> int:

@@ -70,8 +70,8 @@ class HeldScores:
     def at(self, ranks: Sequence[int]) -> list[float]:
         """The scores of these ranks."""
         places = np.asarray(ranks) - 1
-        found: list[float] = np.partition(np.concatenate(self.scores), np.unique(places))[places].tolist()
-        return found
+        values: list[float] = np.partition(np.concatenate(self.scores), np.unique(places))[places].tolist()
+        return values
 
     def above(self, cuts: Sequence[float]) -> list[NDArray[np.int64]]:
         """How many scores of each group lie above each value."""
@@ -125,8 +125,8 @@ class EngineScores:
             before = _before(values, counts, before, np.floor(values / FINER), ranks)
             chosen, size = _code(self.score, low, scale).is_in(sorted(before)), _rows_with(before, values, counts)
         values, counts = self._listed(self.score, chosen, size)
-        found = _before(values, counts, before, np.floor((values - low) * scale), ranks)
-        return [max(value for value, rows in found.items() if rows < rank) for rank in ranks]
+        positions = _before(values, counts, before, np.floor((values - low) * scale), ranks)
+        return [max(value for value, rows in positions.items() if rows < rank) for rank in ranks]
 
     def _ends(self) -> tuple[float, float]:
         """The least and the greatest score."""

@@ -78,7 +78,7 @@ class PrincipalAudit:
             need_columns(check.prop, check.population, check.model)
 
     def run(self, check: Check[PrincipalFairness], observer: Observer) -> Verdict:
-        """Count everybody, prove it of a program, or bet against every fair world."""
+        """Count all rows, prove it of a program, or bet against every fair world."""
         from isonomia.audits.principal.check import check_principal
 
         return check_principal(check, observer)
@@ -104,7 +104,7 @@ class PrincipalAudit:
         return Recheck()
 
     def counts(self, check: Check[PrincipalFairness], entries: Entries) -> Iterator[RecordedCounts]:
-        """The people of each batch, or everybody, by subgroup and cell."""
+        """The people of each batch, or of the whole census, by subgroup and cell."""
         del check
         for key, entry in entries.items():
             if key.startswith("batch ") or key == "everybody":

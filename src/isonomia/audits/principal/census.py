@@ -1,6 +1,6 @@
-"""The exact check of a census: everybody is counted, nothing is estimated.
+"""The exact check of a census: all rows are counted, nothing is estimated.
 
-Principal fairness of a program, proved: the probability of every cell of its table is enclosed, and nobody is drawn.
+Principal fairness of a program, proved: the probability of every cell of its table is enclosed, without sampling.
 
 A subgroup's table is known up to the width of the enclosures (:data:`~isonomia.audits.proofs.TOLERANCES`). The sharp
 bounds cover every table within the enclosures, so what is proved of them is proved of the program's.
@@ -51,7 +51,7 @@ from isonomia.spec.tree import Column, Output, Row, Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrincipalCensus:
-    """The result: a finding for each subgroup, how many people were counted, and whether somebody pressed Ctrl-C."""
+    """The result: a finding for each subgroup, how many people were counted, and whether Ctrl-C stopped it."""
 
     findings: tuple[SubgroupFinding, ...]
     people: int
@@ -88,7 +88,7 @@ def count_census(check: Check[PrincipalFairness], question: PrincipalQuestion, o
 def _batches(
     question: PrincipalQuestion, session: ModelSession | None, census: Population, begin: int, end: int
 ) -> Iterator[tuple[int, Counts]]:
-    """The rows, some at a time: how many they are, and their counts; all at once by an engine."""
+    """The rows in parts: the size and the counts of each part; an engine counts all rows in one part."""
     roles = (*question.prop.roles, *question.given)
     rows = rows_for_engine(session, census, begin, end)
     cells = None if rows is None else cell_batch(rows, [], by=[name for name in census.names if name in roles])
@@ -130,14 +130,14 @@ def _unpacked_whole(question: PrincipalQuestion, entry: Entry) -> CensusCount[Co
 def _finding(question: PrincipalQuestion, key: Key, counts: Counts) -> SubgroupFinding:
     people = counts[key].sum(axis=1)
     if not people.all():
-        raise nobody_with(question, key, int(np.argmin(people)))
+        raise no_rows_with(question, key, int(np.argmin(people)))
     return from_table(question, key, Observed.from_counts(counts[key].reshape(question.shape.table)), counts[key])
 
 
-def nobody_with(question: PrincipalQuestion, key: Key, value: int) -> DataError:
-    """The error for a subgroup in which nothing can be compared, since nobody has an attribute value."""
+def no_rows_with(question: PrincipalQuestion, key: Key, value: int) -> DataError:
+    """The error for a subgroup in which nothing can be compared, since no row has an attribute value."""
     return DataError(
-        f"expected people with every value of {question.attribute.name} in each subgroup, but nobody in "
+        f"expected people with every value of {question.attribute.name} in each subgroup, but no row of "
         f"{subgroup(question, key)} has {question.attribute.values[value]!r}: leave a column out of given, or merge "
         "its values"
     )
@@ -157,7 +157,7 @@ NARROW = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class ProvedTables:
-    """What is known about each subgroup: the joint probability of every attribute value and cell.
+    """The findings about each subgroup: the joint probability of every attribute value and cell.
 
     ``reason`` says why nothing is known, in words; empty where something is.
     """
@@ -167,7 +167,7 @@ class ProvedTables:
     ways: int = 0
 
     def census(self, question: PrincipalQuestion) -> PrincipalCensus:
-        """What every subgroup's table says, as if everybody had been counted."""
+        """The findings of every subgroup's table, as if all rows had been counted."""
         keys = sorted(self.tables, key=in_order)
         return PrincipalCensus(tuple(self._finding(question, key) for key in keys), 0, interrupted=False)
 
@@ -175,12 +175,12 @@ class ProvedTables:
         table = self.tables[key]
         for value, row in enumerate(table):
             if not any(map(_occurs, row)):
-                raise nobody_with(question, key, value)
+                raise no_rows_with(question, key, value)
         ends = np.asarray([_shares(row) for row in table])
         low, high = (np.ascontiguousarray(ends[..., end]).reshape(question.shape.table) for end in (0, 1))
         joint = np.asarray([[_ends(*cell) for cell in row] for row in table])
-        nobody = np.zeros((question.shape.attributes, question.shape.cells))
-        return from_table(question, key, Observed.between(low, high), nobody, joint)
+        no_rows = np.zeros((question.shape.attributes, question.shape.cells))
+        return from_table(question, key, Observed.between(low, high), no_rows, joint)
 
     def holds(self, question: PrincipalQuestion) -> bool | None:
         """The answer; ``None`` also where the tables are too near to contradictory for linear programs."""
@@ -210,8 +210,8 @@ class ProvedTables:
         shape = question.shape.attributes, question.shape.cells
         if any(len(rows) != shape[0] or any(len(row) != shape[1] for row in rows) for _, rows in entry["tables"]):
             raise DataError(
-                f"expected the record of a proof with tables of {shape[0]} by {shape[1]} probabilities, but it has "
-                "others: it is of another property"
+                f"expected the record of a proof with tables of {shape[0]} by {shape[1]} probabilities, but it "
+                "has others: it belongs to another property"
             )
         tables = {
             tuple(key): [[unpacked_number(each) for each in row] for row in rows] for key, rows in entry["tables"]

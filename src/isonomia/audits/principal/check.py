@@ -31,7 +31,7 @@ from isonomia.records.journal import once
 from isonomia.records.verdict import Expression, Verdict
 from isonomia.spec.principal import PrincipalFairness
 
-WIDE = "what could be proved leaves the table open"
+WIDE = "the proof is inconclusive"
 
 PILOTS = 10_000
 """Draws that list the subgroups of an unlimited population; others may still turn up later."""
@@ -99,7 +99,7 @@ def _exact(check: Check[PrincipalFairness], question: PrincipalQuestion, observe
         counted.findings,
         method="exact",
         samples=before + counted.people,
-        stopped="interrupted" if counted.interrupted else "everybody was counted",
+        stopped="interrupted" if counted.interrupted else "all rows were counted",
         remarks=exact_remarks(question, counted.holds, counted.findings),
         seconds=monotonic() - began,
         overall=_exact_overall(counted),
@@ -123,7 +123,7 @@ def _prepare(check: Check[PrincipalFairness], question: PrincipalQuestion) -> Sa
 
 
 def _available(check: Check[PrincipalFairness]) -> int | None:
-    """How many draws there can be: one per row, or infinitely many; a census must leave room to count everybody."""
+    """How many draws there can be: one per row, or infinitely many; a census must leave room to count all rows."""
     size, census = check.population.size, census_of(check.population)
     return None if size is None or (census is not None and check.budget.samples < 2 * size) else size
 

@@ -1,4 +1,4 @@
-"""What is known about each subgroup, in numbers and in words.
+"""The findings about each subgroup, in numbers and in words.
 
 A subgroup's table, taken for the truth, gives sharp bounds and says whether fair worlds produce it. For a census it is
 the truth, and this is the exact answer. For a sample it is the paper's plug-in verdict, which has no guarantee: the
@@ -46,7 +46,7 @@ class SharpBounds:
     effect
         The effect.
     unnormalised, normalised
-        The ends of ``tau'`` and of ``tau``; the latter ``None`` where nobody can be in the stratum.
+        The ends of ``tau'`` and of ``tau``; the latter ``None`` where the stratum must be empty.
     """
 
     effect: PrincipalEffect
@@ -141,15 +141,15 @@ def _all_within(question: PrincipalQuestion, reaches: list[SharpBounds]) -> bool
 
 
 def subgroup(question: PrincipalQuestion, key: Key) -> str:
-    """A subgroup by its values: ``school='GP', sex='F'``; ``everybody`` where nothing is conditioned on."""
-    return ", ".join(f"{name}={value!r}" for name, value in zip(question.given, key, strict=True)) or "everybody"
+    """A subgroup by its values: ``school='GP', sex='F'``; ``all rows`` without conditions."""
+    return ", ".join(f"{name}={value!r}" for name, value in zip(question.given, key, strict=True)) or "all rows"
 
 
 def effect_name(question: PrincipalQuestion, effect: PrincipalEffect, *, normalised: bool) -> str:
     """The paper's symbol, with the values it needs where a variable has more than two.
 
     ``tau_1`` is about people with outcome number 1 whatever the attribute, ``tau`` about all strata of Definition 2,
-    ``total`` about everybody, ``odds_1`` about people whose outcome under the first attribute value has number 1.
+    ``total`` about all people, ``odds_1`` about people whose outcome under the first attribute value has number 1.
     """
     first = min(effect.stratum.patterns)
     names = {1: f"tau_{first[0]}", 2: "tau", 3: "total", 4: f"odds_{first[0]}"}
@@ -232,7 +232,7 @@ class SubgroupWealth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgroupFinding:
-    """What is known about a subgroup.
+    """The findings about a subgroup.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ class SubgroupFinding:
     holds
         The answer for the subgroup by itself.
     table
-        What its table says if it is taken for the truth; ``None`` where an attribute value has nobody.
+        What its table says if it is taken for the truth; ``None`` where no row has one of the attribute values.
     intervals, inside
         For each effect, the interval of ``tau'`` and of ``tau``: confidence bounds, or sharp bounds for a census;
         ``None`` where the assumptions are refuted.
@@ -251,7 +251,7 @@ class SubgroupFinding:
         The bets; ``None`` for a census.
     probabilities
         The ends of each cell's probability, shape ``(attributes, cells, 2)``, where the table of a program was proved:
-        then nobody is counted. Else ``None``.
+        then no row is counted. Else ``None``.
     """
 
     key: Key
@@ -265,7 +265,7 @@ class SubgroupFinding:
 
     @property
     def silent(self) -> tuple[int, ...]:
-        """The attribute values that nobody has."""
+        """The attribute values that no row has."""
         return tuple(np.flatnonzero(self.counts.sum(axis=1) == 0).tolist())
 
     def expressions(self, question: PrincipalQuestion) -> list[Expression]:
@@ -365,8 +365,8 @@ def find(
     enclosed = effect_intervals(regions, question.shape, effects, assumptions=question.constraints)
     findings = []
     for key, cells, answer, bet, found in zip(keys, counts, holds, bets, enclosed, strict=True):
-        everybody = bool((cells.sum(axis=1) > 0).all())
-        table = answer_of(question, Observed.from_counts(cells.reshape(question.shape.table))) if everybody else None
+        every_value = bool((cells.sum(axis=1) > 0).all())
+        table = answer_of(question, Observed.from_counts(cells.reshape(question.shape.table))) if every_value else None
         ends = tuple(None if isinstance(each, Refuted) else each for each in found)
         half = len(question.effects)
         findings.append(SubgroupFinding(key, cells, answer, table, ends[:half], ends[half:], bet))
@@ -374,7 +374,7 @@ def find(
 
 
 def first_effect(question: PrincipalQuestion, key: Key, counts: Floats, delta: float) -> Expression | None:
-    """What is known of the first effect in one subgroup; ``None`` where the assumptions are refuted."""
+    """The first effect in one subgroup, as far as it is known; ``None`` where the assumptions are refuted."""
     effect, region = question.effects[0], CellRegion(counts, delta)
     normalised, assumed = question.prop.normalised, question.constraints
     ends = effect_interval(region, question.shape, effect, normalised=normalised, assumptions=assumed)

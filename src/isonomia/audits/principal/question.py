@@ -153,7 +153,7 @@ def labels_for(words: str, prediction: Coding, outcome: Coding) -> tuple[tuple[V
 
 
 def need_columns(prop: PrincipalFairness, population: Population, model: Model | None) -> None:
-    """Refuse a property that names columns that do not exist. Nobody is looked at."""
+    """Refuse a property that names columns that do not exist. No row is read."""
     if model is not None and prop.prediction != "prediction" and prop.prediction in population.names:
         raise UsageError(
             f"expected predictions from the model or from the column {prop.prediction!r}, but got both: leave one out",
@@ -179,7 +179,7 @@ def _need_streams(prop: PrincipalFairness, streams: Sequence[Row | None]) -> Non
             raise SpecError(
                 f"expected streams by {', '.join((prop.attribute, *prop.given))} only, but one has the condition "
                 f"{to_text(row)}: within it the attribute may not be as good as random. Add {sorted(strange)[0]!r} to "
-                "given, or draw everybody"
+                "given, or draw from all rows"
             )
 
 

@@ -77,8 +77,8 @@ class PrincipalRepair:
     With ``delta``, some fair world explains the repaired decisions of the *population*, in every subgroup, except with
     that probability. The repair is then learned from and certified on people that the classifier was not fitted on: a
     half of those given to ``fit``, or all with ``cv="prefit"``. It goes further than without, which costs accuracy:
-    ``repairs_[key].lost_accuracy`` says how much. Where too few people or ``margin=0`` allow nothing else, everybody
-    gets the same decision, with a warning.
+    ``repairs_[key].lost_accuracy`` says how much. Where too few people or ``margin=0`` allow nothing else, all people
+    get the same decision, with a warning.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class PrincipalRepair:
     attribute_values_
         The attribute's values, in the order of the repairs' first axis.
     repairs_
-        The repair of each subgroup, by its values of ``given``; the key is ``()`` where there is none.
+        The repair of each subgroup, by its values of ``given``; the key is ``()`` if there are no such columns.
     strengths_
-        With ``delta``: how far inside each repair aims to be, in standard deviations; ``None`` where everybody gets the
+        With ``delta``: how far inside each repair aims to be, in standard deviations; ``None`` where all people get the
         same decision.
     moved_outcomes_
         How far the outcomes of each subgroup had to be moved to agree with the assumptions: 0 where they did already.
@@ -231,8 +231,8 @@ class PrincipalRepair:
             alike = [self._where(key) for key, strength in self.strengths_.items() if strength is None]
             if alike:
                 warnings.warn(
-                    f"no repair could be certified at risk {self.delta:g} in {', '.join(alike)}, so that everybody "
-                    "there gets the same decision: give more people, a larger delta, or a margin",
+                    f"no repair could be certified at risk {self.delta:g} in {', '.join(alike)}, so all people "
+                    "there get the same decision: give more people, a larger delta, or a margin",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -293,15 +293,15 @@ class PrincipalRepair:
         before, values, places = self._codes(X)
         outcomes = Coding("outcomes", tuple(self.classes_.tolist())).codes(column_from(y, "y"))
         shape = TableShape(len(self.attribute_values_), len(self.classes_), len(self.classes_))
-        found = {}
+        results = {}
         for key, rows in places:
             counts = tally(shape, values[rows], before[rows], outcomes[rows])
             self._people(counts, Coding("the attribute", tuple(self.attribute_values_.tolist())), key)
             changed = np.einsum("ast,asy->aty", self.repairs_[key].change, counts.astype(np.float64))
             left = remaining_unfairness(Observed.from_counts(changed), self.definition)
             assert isinstance(left, float), "without assumptions some world produces every table"
-            found[key] = left
-        return found
+            results[key] = left
+        return results
 
     def score(self, X: Any, y: Any) -> float:
         """The share of repaired decisions that equal the outcome."""
@@ -360,7 +360,7 @@ class PrincipalRepair:
         people = counts.sum((1, 2))
         if not people.all():
             raise DataError(
-                f"expected people with every value of {attribute.name} in each subgroup, but nobody in "
+                f"expected people with every value of {attribute.name} in each subgroup, but no row of "
                 f"{self._where(key)} has {attribute.values[int(np.argmin(people))]!r}: leave a column out of `given`, "
                 "or merge its values"
             )
@@ -495,7 +495,7 @@ def remedies(
     Returns
     -------
     dict
-        For each subgroup its repair; ``None`` where nobody has one of the attribute's values, or where the assumptions
+        For each subgroup its repair; ``None`` where no row has one of the attribute's values, or where the assumptions
         leave no repair.
     """
     refuse_clusters(people, "a repair")

@@ -223,7 +223,7 @@ class PrincipalSampling:
         return f"against fairness {state.fair.peak:.1f} of {self.need:.1f} nats"
 
     def compared(self, state: PrincipalState) -> Expression | None:
-        """What is known of the first effect in the first subgroup."""
+        """The first effect in the first subgroup, as far as it is known."""
         if not state.keys:
             return None
         return first_effect(self.question, state.keys[0], state.evidence.fair.tally[0], self.worlds.delta)

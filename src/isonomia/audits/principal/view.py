@@ -1,6 +1,6 @@
 """What renderers show of a verdict on principal fairness: the bounds of every effect in every subgroup.
 
-What a reader should know about an answer, and what it rests on, in sentences.
+What a reader should know about an answer and its assumptions, in sentences.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def assumptions(
         *((REAL_NUMBERS,) if proved else ()),
         f"{where}{attribute} is independent of the predictions and outcomes that people would have under its values "
         "(Assumption 1 of the paper: no common cause is left out of given)",
-        f"the prediction and the outcome that are seen are those under the person's own {attribute}",
+        f"the observed prediction and outcome are those under the person's own {attribute}",
         *(() if proved else (f"there are no other values: {coded(question)}",)),
     ]
     if question.given and check.population.kind != "census" and not proved:
         listed = first_few([subgroup(question, finding.key) for finding in findings], MOST_TOLD)
-        words.append(f"nobody belongs to another combination of {' and '.join(question.given)} than {listed}")
+        words.append(f"every person belongs to one of these combinations of {' and '.join(question.given)}: {listed}")
     if check.model is not None:
-        words.append("the model answers for each person by itself")
+        words.append("the model scores each row independently")
     return (*words, *(f"as you said: {ASSUMPTIONS.get(said, said)}" for said in question.prop.assumptions))
 
 
@@ -98,7 +98,7 @@ def exact_remarks(
 def _refuted(refuted: bool) -> list[str]:
     if not refuted:
         return []
-    return ["the data contradict the assumptions that you made, so that no answer would mean anything: drop one"]
+    return ["the data contradict the assumptions that you made, so no answer would be meaningful: drop one"]
 
 
 def _directions(question: PrincipalQuestion, answer: bool | None, findings: Sequence[SubgroupFinding]) -> list[str]:
@@ -154,8 +154,8 @@ def _covering(answer: bool | None, findings: Sequence[SubgroupFinding], question
         return []
     kind = "covers zero" if within == 0.0 else "reaches both within the margin and beyond"
     return [
-        f"an interval that {kind} proves nothing: fair and unfair worlds can produce the same data, because nobody's "
-        "stratum is seen"
+        f"an interval that {kind} proves nothing: fair and unfair worlds can produce the same data, because "
+        "the strata are not observed"
     ]
 
 
@@ -164,7 +164,7 @@ def _silent(question: PrincipalQuestion, findings: Sequence[SubgroupFinding]) ->
     for finding in [each for each in findings if each.silent][:MOST_TOLD]:
         values = " or ".join(f"{question.attribute.name}={question.attribute.values[a]!r}" for a in finding.silent)
         words.append(
-            f"nobody with {values} was sampled from {subgroup(question, finding.key)}: nothing can be compared there, "
+            f"no row with {values} was sampled from {subgroup(question, finding.key)}: nothing can be compared there, "
             "and only the others limit what is possible"
         )
     return words

@@ -22,7 +22,7 @@ __all__ = ["RATES", "RatesAudit"]
 
 def _formula(table: PropertyTable, *_: Any) -> Property:
     if table.get("with") is not None:
-        raise table.error("with does not go here: a formula says everything itself", "with")
+        raise table.error("`with` does not apply here: a formula has no options", "with")
     return parse(table.get("check"))
 
 
@@ -93,7 +93,7 @@ class RatesAudit:
             refuse_classes(check.prop, check.model)
 
     def run(self, check: Check[Property], observer: Observer) -> Verdict:
-        """Count everybody, or draw until it is decided."""
+        """Count all rows, or draw until it is decided."""
         from isonomia.audits.rates.check import check_rates
 
         return check_rates(check, observer)
@@ -129,7 +129,7 @@ class RatesAudit:
         return Recheck()
 
     def counts(self, check: Check[Property], entries: Entries) -> Iterator[RecordedCounts]:
-        """The people of each batch, and of each group among them; everybody of a census."""
+        """The people of each batch, and of each group among them; all people of a census."""
         del check
         for key, entry in entries.items():
             if key.startswith("batch "):

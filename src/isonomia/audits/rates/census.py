@@ -1,4 +1,4 @@
-"""A census, exactly: everybody, or every ordered pair of people, is counted once, and nothing is estimated."""
+"""The exact check of a census: every row, or every ordered pair of rows, is counted once; nothing is estimated."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def census_batches(
 ) -> Iterator[tuple[int, Batch]]:
     """Go through a census in batches, each with the number of its first person or pair.
 
-    The model is queried about each person once, also where everybody is paired with everybody, themselves included: a
-    pair is two independent draws.
+    The model is queried about each person once, even where every person is paired with every person, themselves
+    included: a pair is two independent draws.
     """
     if Other() not in question.asked:
         yield from _one_by_one(question, session, whole)
@@ -67,11 +67,11 @@ def _one_by_one(
 
 def _without_pairs(question: RatesQuestion) -> RatesQuestion:
     """The question that reads for each person what it reads for either member of a pair."""
-    asked = dict(question.asked)
-    other, own = asked.pop(Other()), asked[None]
+    needed = dict(question.asked)
+    other, own = needed.pop(Other()), needed[None]
     columns = tuple(dict.fromkeys((*own.columns, *other.columns)))
     both: Mapping[Version | None, VersionColumns] = {
-        **asked,
+        **needed,
         None: VersionColumns(columns, own.prediction or other.prediction, own.score or other.score),
     }
     return replace(question, asked=both)
@@ -96,16 +96,16 @@ class CensusResult:
     Attributes
     ----------
     answer
-        Whether the formula is true; ``None`` where that turns on a group with nobody in it, or where it was
+        Whether the formula is true; ``None`` where that depends on an empty group, or where it was
         interrupted.
     leaves, expressions, groups
         The exact values, and the answer for each group.
     empty
-        The leaves whose group has nobody in it.
+        The leaves whose group is empty.
     asked
         How many people, or pairs, were counted.
     interrupted
-        Whether somebody pressed Ctrl-C before the end.
+        Whether Ctrl-C stopped the count.
     """
 
     answer: bool | None
@@ -137,7 +137,7 @@ def count_census(check: Check[Property], question: RatesQuestion, observer: Obse
 def _batches(
     question: RatesQuestion, session: ModelSession | None, census: Population, start: int, stop: int
 ) -> Iterator[tuple[int, Totals]]:
-    """The rows, or pairs, some at a time: how many they are, and their counts and sums; all at once by an engine."""
+    """The rows or pairs in parts: the size, counts and sums of each part; an engine counts all in one part."""
     paired = Other() in question.asked
     rows = rows_for_engine(session, census, start, stop) if set(question.asked) == {None} else None
     sums = None if rows is None else cell_sums(question, rows)
@@ -189,7 +189,7 @@ def _evaluated(question: RatesQuestion, counted: CensusCount[Totals]) -> CensusR
 def exact_groups(
     question: RatesQuestion, values: Mapping[Leaf, Fraction], draws: Mapping[Leaf, int]
 ) -> tuple[GroupRecord, ...]:
-    """The answer for each group, from the values of the leaves; open where a group has nobody in it."""
+    """The answer for each group, from the values of the leaves; undecided where a group is empty."""
     comparisons = [comparison for claim in question.claims for comparison in claim.comparisons]
     items = [_expression(*item, dict(values)) for comparison in comparisons for item in compared(comparison)]
     answers = [exact_truth(each, values) for each in comparisons]

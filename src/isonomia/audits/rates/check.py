@@ -42,16 +42,16 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Leaf, Other, Rate, Value, nodes
 from isonomia.wording import first_few
 
-EVERYBODY = "everybody was counted"
+ALL_COUNTED = "all rows were counted"
 NARROWEST = "the value is too near the threshold for floats to tell"
 
 ASKED_AGAIN = 1000
-"""The most people about whom the model is queried again, to find out what it predicts."""
+"""The maximum number of rows that the model is queried again about, to find out what it predicts."""
 
 MOST_JUDGED = 6
 """The most rates whose judge is described in words; all are in the details."""
 
-_PLANNED = "the number of people was fixed beforehand, and nobody looks at them between the planned looks"
+_PLANNED = "the sample size was fixed in advance, and there were no looks other than the planned ones"
 
 
 def check_rates(check: Check[Property], observer: Observer) -> Verdict:
@@ -76,7 +76,7 @@ def _interrupted(check: Check[Property], question: RatesQuestion) -> Verdict:
 def _directed(check: Check[Property], question: RatesQuestion) -> Check[Property]:
     """The check that draws each group on its own, where the population can.
 
-    A second person is drawn from everybody, so a stream of one group cannot provide one.
+    A second person is drawn from the whole population, so a stream of one group cannot provide one.
     """
     if not isinstance(check.population, Directable) or Other() in question.asked:
         return check
@@ -105,12 +105,8 @@ def _proved(check: Check[Property], question: RatesQuestion, proof: LeafProof, b
         groups=group_records(question.claims, known, dict.fromkeys(question.leaves, 0)),
         remarks=(
             proved_by(proof.ways),
-            *(("any other threshold is decided: move it by a little",) if answer is None and not empty else ()),
-            *(
-                f"nobody with {to_text(given)} can appear: the probability is 0"
-                for given in groups
-                if given is not None
-            ),
+            *(("any other threshold is decided: move it slightly",) if answer is None and not empty else ()),
+            *(f"no row can have {to_text(given)}: the probability is 0" for given in groups if given is not None),
         ),
         stopped=EVERY_WAY if answer is not None else "a group is empty" if empty else NARROWEST,
         seconds=monotonic() - began,
@@ -118,9 +114,9 @@ def _proved(check: Check[Property], question: RatesQuestion, proof: LeafProof, b
 
 
 def _is_counted(check: Check[Property], question: RatesQuestion) -> bool:
-    """Whether everybody is counted, so that nothing has to be estimated.
+    """Whether all rows are counted, so that nothing has to be estimated.
 
-    A check that does not look before it has drawn as many people as there are may as well count everybody.
+    A check whose first look comes after as many draws as the census has rows may as well count all rows.
     """
     census = census_of(check.population)
     if census is None or not countable(question, census.size):
@@ -199,7 +195,7 @@ def _sampled(
             *_left_over(sampling, outcome),
             *(() if answer is not None else _planned(check, question, work, outcome)),
         ),
-        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else EVERYBODY,
+        stopped=why_stopped(outcome.reason, question.counted) if method != "exact" else ALL_COUNTED,
         seconds=outcome.seconds + monotonic() - began,
         **({"details": {"judge": [asdict(each) for each in judges]}} if judges else {}),
     )
@@ -219,7 +215,7 @@ def _planned(check: Check[Property], question: RatesQuestion, work: AnyWork, out
 
 
 def _answer(work: AnyWork, question: RatesQuestion, outcome: Outcome[Any]) -> tuple[bool | None, str]:
-    """The answer from the draws, and the method: exact where everybody was drawn."""
+    """The answer from the draws, and the method: exact where all rows were drawn."""
     tallies = work.leaf_tallies(outcome.state)
     exhausted, nonempty = outcome.reason == "exhausted", {leaf: tally for leaf, tally in tallies.items() if tally.n}
     zero = work.zero_denominators(outcome.state)
@@ -253,7 +249,7 @@ def _refuse_never_predicted(
 ) -> None:
     """Refuse a comparison of the prediction with a value that the model's predictions show it cannot give.
 
-    Only where an event never happened, or always did, or a group has nobody, and the model does not state its classes:
+    Only where an event never happened, or always did, or a group is empty, and the model does not state its classes:
     then the model is queried again about some people, and its predictions are compared with the values in question.
     """
     doubtful = [
@@ -307,17 +303,17 @@ def assumptions(check: Check[Property], question: RatesQuestion, method: str = "
 
 
 def why_counting_stopped(counted: CensusResult) -> str:
-    """Why counting everybody ended, in words."""
+    """Why the count ended, in words."""
     if counted.interrupted:
         return why_stopped("interrupted")
-    return EVERYBODY if counted.answer is not None else "a group is empty"
+    return ALL_COUNTED if counted.answer is not None else "a group is empty"
 
 
 def census_remarks(question: RatesQuestion, counted: CensusResult) -> tuple[str, ...]:
     """What a reader should know about a census; nothing where it was interrupted."""
     if counted.interrupted:
         return ()
-    return (*_nobody(counted.empty, counted.asked, question), *never_happened(question.leaves, counted.leaves))
+    return (*_unseen(counted.empty, counted.asked, question), *never_happened(question.leaves, counted.leaves))
 
 
 def remarks_on_draws(
@@ -330,7 +326,7 @@ def remarks_on_draws(
         *facts_of(check.population).remarks,
         *work.notes,
         *work.evidence.remarks,
-        *_nobody(empty, outcome.samples, work.question),
+        *_unseen(empty, outcome.samples, work.question),
         *never_happened(work.question.leaves, leaves),
         *_never_seen(work, outcome),
     )
@@ -356,10 +352,10 @@ def zero_denominator(named: str, samples: int) -> DataError:
     )
 
 
-def _nobody(empty: Sequence[Leaf], asked: int, question: RatesQuestion) -> tuple[str, ...]:
-    conditions = dict.fromkeys("everybody" if leaf.given is None else to_text(leaf.given) for leaf in empty)
+def _unseen(empty: Sequence[Leaf], asked: int, question: RatesQuestion) -> tuple[str, ...]:
+    conditions = dict.fromkeys("all rows" if leaf.given is None else to_text(leaf.given) for leaf in empty)
     return tuple(
-        f"nobody with {condition} appeared among {asked:,} {question.counted}, so nothing is known about them"
+        f"none of {asked:,} {question.counted} met {condition}, so nothing is known about this group"
         for condition in conditions
     )
 
@@ -371,7 +367,7 @@ def never_happened(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tup
     ]
     happens = {event for event, record in rates if record.estimate}
     return tuple(
-        f"{record.text} was 0: nobody among {record.n:,} had the event; is its value spelled as the model gives it?"
+        f"{record.text} was 0 (0 of {record.n:,}); is its value spelled as in the model's answers?"
         for event, record in rates
         if record.estimate == 0 and event not in happens
     )

@@ -37,7 +37,7 @@ BATCHES = 128
 def cluster_work(
     check: Check[Property], question: RatesQuestion, source: Source, session: ModelSession | None
 ) -> tuple[HistorySampling, float, int | None]:
-    """Prepare a check of rows that belong together; also how many clusters there are, and the deadline."""
+    """Prepare a check of rows that belong together; also the number of clusters, and the deadline."""
     need_ranges(question)
     clusters = facts_of(check.population).clusters
     assert clusters is not None, "it has clusters"
@@ -140,6 +140,6 @@ class ClusterDraws:
         rows, sums = (np.asarray(entry[key], dtype=float).reshape(-1, leaves) for key in ("rows", "sums"))
         fits = rows.shape == sums.shape == (len(times), leaves) and len(entry["leaf rows"]) == leaves
         if not fits or not ((sums >= 0.0) & (sums <= rows) & (rows <= self.clusters.bound)).all():
-            raise DataError("expected sums of clusters in the record, but they are none that clusters can have")
+            raise DataError("expected sums of clusters in the record, but no clusters can have these sums")
         batch = ClusterBatch(rows, sums, times)
         return HistoryReading(batch, batch.clusters, tuple(map(int, entry["leaf rows"])))

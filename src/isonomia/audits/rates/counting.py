@@ -99,7 +99,7 @@ class BatchReader:
     _rows: dict[Column, dict[str, list[int]] | None] = field(default_factory=dict)
 
     def members(self, given: Row | None) -> Booleans | None:
-        """Who meets a condition; ``None`` for everybody."""
+        """Which rows meet a condition; ``None`` for all rows."""
         return None if given is None else self._met(given)
 
     def tally(self, channel: Channel, folds: NDArray[np.int64] | None) -> NDArray[np.float64]:
@@ -146,7 +146,7 @@ class BatchReader:
         return np.asarray(host(values), dtype=float)
 
     def refuse_outside(self, leaves: Sequence[Mean]) -> None:
-        """Make sure that numbers are there, and within their range, for everybody they are about."""
+        """Make sure that no number is missing or out of range in the rows of its group."""
         for leaf in leaves:
             chosen, span = self.members(leaf.given), (_or(leaf.low, -np.inf), _or(leaf.high, np.inf))
             self._check_range(leaf, _picked(self._values(leaf), chosen), chosen, span)
@@ -166,7 +166,7 @@ class BatchReader:
         return len(column), exact_sum(column)
 
     def apart(self, groups: Sequence[Row | None]) -> int | None:
-        """The first row that meets two of the conditions, or ``None`` when nobody does."""
+        """The first row that meets two of the conditions, or ``None`` if no row does."""
         if len(indexed_columns(groups, 1)) == 1 and all(self._rows_with(given) is not None for given in groups):
             return None  # different texts of one column
         taken: Booleans | None = None
@@ -242,13 +242,13 @@ class BatchReader:
         value = float(column[index])
         if isinstance(leaf.term, Missing):
             raise DataError(
-                f"expected {to_text(leaf.term.operand)} in every row, but it is missing for {self.where(row)}. Give an "
-                "answer that failed a value of its own, which counts as wrong; leave out other rows with a condition"
+                f"expected {to_text(leaf.term.operand)} in every row, but it is missing for {self.where(row)}. Give "
+                "failed answers a separate value, which counts as wrong; leave out other rows with a condition"
             )
         term = to_text(leaf.term)
         if np.isnan(value):
             raise DataError(
-                f"expected a number for {term} of everybody in {to_text(leaf)}, but it is missing for "
+                f"expected a number for {term} in every row of {to_text(leaf)}, but it is missing for "
                 f"{self.where(row)}. Leave such people out with a condition: {term} is not missing."
             )
         raise DataError(
@@ -262,7 +262,7 @@ class BatchReader:
             index = int(np.argmax(infinite))
             row, term = index if chosen is None else int(np.flatnonzero(chosen)[index]), to_text(leaf.term)
             raise DataError(
-                f"expected a finite number for {term} of everybody in {to_text(leaf)}, but it is {column[index]:g} for "
+                f"expected a finite number for {term} in every row of {to_text(leaf)}, but it is {column[index]:g} for "
                 f"{self.where(row)}, and then the mean is not a number. Leave such people out with a condition, such "
                 f"as {term} < 1e300."
             )
@@ -448,7 +448,7 @@ class DeclaredFacts:
     Attributes
     ----------
     question, population
-        What to decide, and about whom.
+        What to decide, and about which population.
     apart
         The groups that exclude each other.
     """
@@ -458,7 +458,7 @@ class DeclaredFacts:
     apart: Apart
 
     def refuse(self, reader: BatchReader, table: Table, stream: int) -> None:
-        """Make sure that everybody in a batch is as promised."""
+        """Make sure that every row of a batch is as promised."""
         self._refuse_in_two_groups(reader, table, stream)
         self._refuse_in_another_stream(reader, table, stream)
         self._refuse_unforeseen(reader, table)
@@ -469,7 +469,7 @@ class DeclaredFacts:
             row = reader.apart(groups) if where == stream else None
             if row is not None:
                 raise DataError(
-                    f"expected that nobody meets two of the conditions {_listed(groups)}, but this person does: "
+                    f"expected that no row meets two of the conditions {_listed(groups)}, but this row does: "
                     f"{{{table.shown(row)}}}"
                 )
 
@@ -483,7 +483,7 @@ class DeclaredFacts:
             )
 
     def _refuse_unforeseen(self, reader: BatchReader, table: Table) -> None:
-        """Refuse a value that turns up late: "for every value" would cover fewer groups than there are."""
+        """Refuse a value that turns up late: "for every value" would miss its group."""
         for name, known in self.question.covered if self.population.size is None else ():
             row = reader.misfit(known)
             if row is not None:
@@ -527,7 +527,7 @@ def whole_table_counts(promises: DeclaredFacts, n: Sequence[int], channels: Sequ
 
 
 def _listed(groups: tuple[Row | None, ...]) -> str:
-    return ", ".join("everybody" if group is None else to_text(group) for group in groups)
+    return ", ".join("all rows" if group is None else to_text(group) for group in groups)
 
 
 def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
@@ -547,9 +547,9 @@ def need_streams(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -> None:
             )
         if Other() in versions_of(leaf) and not _of_both(streams[index], leaf):
             raise SpecError(
-                f"{to_text(leaf)} speaks of a second person drawn from everybody, but this population can only be "
-                f"drawn by its streams, {_listed_streams(streams)}: the leaf's condition must say of both persons that "
-                "they belong to the same one",
+                f"{to_text(leaf)} compares with a second person drawn from all rows, but this population can only be "
+                f"drawn by its streams, {_listed_streams(streams)}: the leaf's condition must restrict both "
+                "persons to the same stream",
                 leaf.place,
             )
 
@@ -584,4 +584,4 @@ def _condition(leaf: Leaf) -> str:
 
 
 def _listed_streams(streams: Sequence[Row | None]) -> str:
-    return " and ".join("everybody" if row is None else to_text(row) for row in streams)
+    return " and ".join("all rows" if row is None else to_text(row) for row in streams)

@@ -135,7 +135,7 @@ def _labels(parts: Sequence[tuple[tuple[Binding, ...], tuple[Comparison, ...]]])
 
 
 def _by_value(bound: Sequence[Binding]) -> str:
-    """Such as ``sex == 'F', race == 'B'``, or ``race == 'B' against race == 'W'`` where a column comes twice."""
+    """Such as ``sex == 'F', race == 'B'``, or ``race == 'B' against race == 'W'`` where a column occurs twice."""
     sides: list[dict[str, str]] = [{}]
     for item in bound:
         name = item.variable if item.column is None else name_text(item.column.name)
@@ -159,7 +159,7 @@ def _by_condition(parts: Sequence[tuple[Comparison, ...]]) -> list[str]:
 
 
 def _all_of(conditions: Sequence[Row]) -> str:
-    return ", ".join(map(to_text, conditions)) or "everybody"
+    return ", ".join(map(to_text, conditions)) or "all rows"
 
 
 # -------------------------------------------------------------------------------------------------------------- tests
@@ -383,8 +383,8 @@ def group_records(
     claims
         The groups.
     known
-        Whether each comparison holds, and what is known of its quantity, in the order of the groups; none at all where
-        that is not known.
+        Whether each comparison holds, and its quantity as far as it is known, in the order of the groups; empty where
+        that is unknown.
     draws
         How many draws informed each leaf.
     """

@@ -184,8 +184,8 @@ class HistorySampling:
 
     def _said(self, state: HistorySamplingState) -> bool | None:
         answer = self.evidence.decision(state.evidence)
-        seen = {leaf for leaf, rows in zip(self.question.leaves, state.rows, strict=True) if rows}
-        return None if self.zero_denominators(state) or not seen.issuperset(self.vanished) else answer
+        observed = {leaf for leaf, rows in zip(self.question.leaves, state.rows, strict=True) if rows}
+        return None if self.zero_denominators(state) or not observed.issuperset(self.vanished) else answer
 
     def share(self, state: HistorySamplingState) -> float:
         """How far the evidence has come."""
@@ -205,7 +205,7 @@ class HistorySampling:
     # ------------------------------------------------------------------------------------------------- the verdict
 
     def knowledge(self, state: HistorySamplingState) -> HistoryKnowledge:
-        """What is known of every leaf and every compared quantity."""
+        """The intervals of every leaf and every compared quantity."""
         return HistoryKnowledge(self.evidence, state.evidence.history, self.leaf_tallies(state))
 
     def leaf_tallies(self, state: HistorySamplingState) -> dict[Leaf, LeafTally]:
@@ -220,7 +220,7 @@ class HistorySampling:
     def by_group(
         self, state: HistorySamplingState, whole: bool | None, known: HistoryKnowledge
     ) -> list[tuple[bool | None, Expression]]:
-        """Whether each comparison of each group holds, each at its part of the risk, and what is known of it."""
+        """Whether each comparison of each group holds, each at its part of the risk, and its interval."""
         comparisons = [comparison for claim in self.question.claims for comparison in claim.comparisons]
         answers: list[tuple[bool | None, Expression]] = []
         for comparison in comparisons:
@@ -249,18 +249,18 @@ class HistoryKnowledge:
     tallies: Mapping[Leaf, LeafTally]
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
-        """What is known of one leaf."""
+        """The record of one leaf."""
         tally, (low, high) = self.tallies[leaf], self.evidence.interval(self.history, leaf)
         n = round(tally.n)
         return LeafRecord(to_text(leaf), n, tally.mean if n else None, low, high)
 
     def expression(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
-        """What is known of one compared quantity."""
+        """The record of one compared quantity."""
         low, high = self.evidence.interval(self.history, quantity)
         return Expression(to_text(quantity), relation, threshold, self.estimate(quantity), low, high)
 
     def estimate(self, quantity: Quantity) -> float | None:
-        """Its value at the estimates of its leaves; ``None`` where there is none."""
+        """Its value at the estimates of its leaves; ``None`` where it has no value."""
         box = {
             leaf: BoxIntervals(np.asarray([tally.mean]), np.asarray([tally.mean]))
             for leaf, tally in self.tallies.items()

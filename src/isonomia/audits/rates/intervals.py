@@ -1,4 +1,4 @@
-"""What is known at any time: the interval of each leaf and of each compared quantity.
+"""Intervals at any time: of each leaf and of each compared quantity.
 
 Intervals come from the same bets as the answer, by inversion (:mod:`isonomia.evidence.inversion`), each end at the
 check's risk; where no bets can be made, from the confidence region that decides.
@@ -105,14 +105,14 @@ class LeafKnowledge:
     paths: dict[Quantity, Paths] = field(default_factory=dict)
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
-        """What is known of one leaf."""
+        """The record of one leaf."""
         tally = self.tallies[leaf]
         low, high = self._inverted(leaf) or self._leaf_interval(leaf, self.delta)
         n = round(tally.n)
         return LeafRecord(to_text(leaf), n, tally.mean if n else None, low, high)
 
     def expression(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
-        """What is known of one compared quantity."""
+        """The record of one compared quantity."""
         low, high = self._interval(quantity)
         return Expression(to_text(quantity), relation, threshold, self._estimate(quantity), low, high)
 
@@ -275,7 +275,7 @@ def over_box(quantity: Quantity, box: Mapping[Leaf, tuple[float, float]]) -> tup
 
 
 _LONGEST = 5_000
-"""The longest formula that is explained, in characters; nobody reads the explanation of a longer one."""
+"""The longest formula that is explained, in characters; a longer explanation would not be read."""
 
 
 def _explanation(verdict: Verdict) -> str | None:

@@ -60,19 +60,20 @@ def reads_labels(question: RatesQuestion, population: Population) -> RatesQuesti
     for leaf in question.leaves:
         if leaf.given is not None and labels.column in columns_of(leaf.given):
             raise SpecError(
-                f"{to_text(leaf)} has the label {labels.column!r} in its condition: which rows without one meet it is "
-                f"not known: ask for the rate of both, P[event and {labels.column} == ...], or name the judge",
+                f"{to_text(leaf)} has the label {labels.column!r} in its condition, and it is unknown which "
+                f"rows without a label meet it: use the rate of both, P[event and {labels.column} == ...], "
+                "or name the judge",
                 leaf.place,
             )
     if set(question.asked) != {None}:
         raise SpecError(
             "with few labels, properties of a second person or of an intervention have no method: label all"
         )
-    asked = question.asked[None]
-    columns = tuple(dict.fromkeys((*asked.columns, *labels.columns)))
+    needed = question.asked[None]
+    columns = tuple(dict.fromkeys((*needed.columns, *labels.columns)))
     # That no label is missing, as named properties demand, is what the design is there for.
     within = tuple(leaf for leaf in question.within if leaf.term != Missing(Column(labels.column)))
-    return replace(question, asked={None: replace(asked, columns=columns)}, within=within)
+    return replace(question, asked={None: replace(needed, columns=columns)}, within=within)
 
 
 def _refuse_picked(question: RatesQuestion, population: Population) -> None:
@@ -83,11 +84,11 @@ def _refuse_picked(question: RatesQuestion, population: Population) -> None:
     facts = facts_of(population)
     rows = facts.rows if population.kind == "sample" else None
     known = rows if isinstance(rows, Table) or (rows is not None and rows.in_files) else None
-    said = {node.operand for leaf in question.leaves for node in nodes(leaf) if isinstance(node, Missing)}
+    tested = {node.operand for leaf in question.leaves for node in nodes(leaf) if isinstance(node, Missing)}
     events = [leaf for leaf in question.leaves if isinstance(leaf, Rate) and known is not None]
     for leaf, node in [(each, node) for each in events for node in nodes(each.event)]:
         drawn = facts.labels is not None and isinstance(node, Column) and node.name == facts.labels.column
-        if not isinstance(node, Column) or node.version is not None or node in said or drawn or known is None:
+        if not isinstance(node, Column) or node.version is not None or node in tested or drawn or known is None:
             continue
         share = _missing_share(known, node.name) if node.name in known.names else 0.0
         if share >= OFTEN_MISSING:
@@ -151,8 +152,8 @@ def _answers(population: Population, labels: Labels) -> list[Value] | None:
 class LabelDraws:
     """The rows of a batch by group, judge, probability and label.
 
-    ``answers`` are those of the judge that are told apart; ``None`` for a score, and none where they are too many: then
-    a row's kind is what the leaf would be if the judge were right.
+    ``answers`` are the judge's answers that are distinguished; ``None`` for a score, and empty for too many answers:
+    then a row's kind is what the leaf would be if the judge were right.
     """
 
     check: Check[Property]
@@ -209,7 +210,7 @@ class LabelDraws:
     def _kinds(
         self, table: Table, leaves: Sequence[int], values: Any, guesses: Any, rows: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """The number of what is known of each row without its label: the judge's answer, and what follows from it."""
+        """The code of each row's known values without its label: the judge's answer, and what follows from it."""
         kinds = np.zeros(len(rows), dtype=np.intp)
         for k in leaves:
             leaf = self.question.leaves[k]
@@ -233,9 +234,9 @@ class LabelDraws:
         for k, leaf in enumerate(self.question.leaves):
             if isinstance(leaf, Rate):
                 continue
-            place = np.clip(values[:, k], 0.0, 1.0) * (NODES - 1)
-            below = np.minimum(np.floor(place), NODES - 2)
-            above = place - below
+            position = np.clip(values[:, k], 0.0, 1.0) * (NODES - 1)
+            below = np.minimum(np.floor(position), NODES - 2)
+            above = position - below
             low, high = values.copy(), values.copy()
             low[:, k], high[:, k] = below / (NODES - 1), (below + 1.0) / (NODES - 1)
             keys, chances = np.concatenate([keys, keys]), np.concatenate([chances, chances])
@@ -325,7 +326,7 @@ class JudgeRecord:
 
 
 def judge_records(work: HistorySampling, state: HistorySamplingState) -> tuple[JudgeRecord, ...]:
-    """What is known of the judge for each rate that reads a label; nothing where there is no judge."""
+    """The record of the judge for each rate that reads a label; empty without a judge."""
     if not isinstance(work.evidence, LabelEvidence) or not isinstance(work.draws, LabelDraws):
         return ()
     known, result = work.evidence.estimates(state.evidence.history), []

@@ -161,7 +161,7 @@ def _rounded(people: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LookKnowledge:
-    """What is known at a look; between looks, nothing is known.
+    """The intervals at a look; between looks, nothing is known.
 
     Attributes
     ----------
@@ -181,14 +181,14 @@ class LookKnowledge:
     order: tuple[tuple[Quantity, str, float], ...]
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
-        """What is known of one leaf."""
+        """The record of one leaf."""
         tally = self.tallies[leaf]
         low, high = self.ranges[leaf] if self.findings is None else self.findings.leaves[leaf]
         n = round(tally.n)
         return LeafRecord(to_text(leaf), n, tally.mean if n else None, low, high)
 
     def expression(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
-        """What is known of one compared quantity."""
+        """The record of one compared quantity."""
         if self.findings is None:
             low, high = _over(quantity, self.ranges)
         else:

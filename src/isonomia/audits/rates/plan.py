@@ -150,7 +150,7 @@ def _means(
     for leaf in leaves:
         low, high = ranges[leaf]
         if leaf not in given:
-            raise UsageError(f"expected a guess for {to_text(leaf)}: say what it might be")
+            raise UsageError(f"expected a guess for {to_text(leaf)}: give a rough value")
         if not low < given[leaf] < high:
             raise UsageError(f"expected a guess strictly between {low:g} and {high:g}, but got {given[leaf]!r}")
     return given
@@ -161,7 +161,7 @@ def _shares(channels: tuple[Channel, ...], shares: Mapping[str, float]) -> dict[
     known: dict[Row | None, float] = {parse_condition(text): value for text, value in shares.items()}
     for condition, share in known.items():
         if condition not in {channel.given for channel in channels}:
-            raise UsageError(f"the property has no condition {to_text(condition) if condition else 'for everybody'}")
+            raise UsageError(f"the property has no condition {to_text(condition) if condition else 'for all rows'}")
         if not 0 < share <= 1:
             raise UsageError(f"expected a share between 0 and 1, but got {share!r}")
     for channel in channels:

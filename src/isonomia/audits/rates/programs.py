@@ -43,14 +43,14 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Formula, Leaf, Mean, Quantity, leaves_of, versions_of
 
 NARROW = 1e-7
-"""A width that would take 10^14 draws to reach. Where a proof is this narrow, nobody is drawn."""
+"""A width that would take 10^14 draws to reach. After a proof this narrow, no sample is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeafProof:
-    """What is known of each leaf: a fraction, or two numbers that enclose it; ``None`` where its group has nobody.
+    """The proved value of each leaf: a fraction, or two numbers that enclose it; ``None`` where its group is empty.
 
-    ``reason`` says why there is no proof, in words; empty where there is one.
+    ``reason`` says why there is no proof, in words; empty if there is a proof.
     """
 
     leaves: Mapping[Leaf, Known | None] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class LeafProof:
         }
 
     def leaf(self, leaf: Leaf) -> LeafRecord:
-        """What is known of one leaf; nobody was drawn for it."""
+        """The record of one leaf, without draws."""
         value = self.leaves[leaf]
         return (
             LeafRecord(to_text(leaf), 0, None, -inf, inf)
@@ -90,7 +90,7 @@ class LeafProof:
         )
 
     def expression(self, quantity: Quantity, relation: str, threshold: float) -> Expression:
-        """What is known of a compared quantity."""
+        """The record of a compared quantity."""
         text, box = to_text(quantity), self.box
         if any(leaf not in box for leaf in leaves_of(quantity)):
             return Expression(text, relation, threshold, None, -inf, inf)
@@ -109,8 +109,8 @@ class LeafProof:
             return cls(reason=str(entry["reason"]))
         if len(entry["leaves"]) != len(leaves):
             raise DataError(
-                f"expected the record of a proof of {len(leaves)} rates, but it has {len(entry['leaves'])}: it is of "
-                "another property"
+                f"expected the record of a proof of {len(leaves)} rates, but it has {len(entry['leaves'])}: "
+                "it belongs to another property"
             )
         values = {
             leaf: None if number is None else unpacked_number(number)
@@ -128,7 +128,7 @@ def _ends(exact: Fraction | None, low: float, high: float) -> tuple[float | None
 
 def prove(check: Check[Property], question: RatesQuestion, observer: Observer, effort: ProofEffort) -> LeafProof:
     """Enclose every leaf of a question about a program."""
-    columns = {version: asked.columns for version, asked in question.asked.items()}
+    columns = {version: needed.columns for version, needed in question.asked.items()}
     began = monotonic()
     ways = follow(check, question.wanted, columns, effort)
     cells = {leaf: _cells_of(leaf, ways) for leaf in question.leaves}
@@ -230,13 +230,13 @@ def _extreme(parts: Mapping[Fraction, Known], *, least: bool) -> float:
     It is reached with the greatest masses on one side of some value and the least on the other.
     """
     order = sorted(parts, reverse=not least)
-    found = []
+    results = []
     for cut in range(len(order) + 1):
         ends = [parts[value][1:] for value in order]
         masses = [Fraction(high if rank < cut else low) for rank, (low, high) in enumerate(ends)]
         whole = sum(masses, Fraction(0))
         if whole:
-            found.append(sum((value * mass for value, mass in zip(order, masses, strict=True)), Fraction(0)) / whole)
-    best = min(found) if least else max(found)
+            results.append(sum((value * mass for value, mass in zip(order, masses, strict=True)), Fraction(0)) / whole)
+    best = min(results) if least else max(results)
     near = best.numerator / best.denominator
     return nextafter(near, -inf if least else inf)

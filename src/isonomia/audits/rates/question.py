@@ -1,4 +1,4 @@
-"""A property made concrete for a population and a model: what to read, about whom, and what to refuse beforehand."""
+"""A property made concrete for a population and a model: which columns and rows to read, and what to refuse."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_predicted_values(values: Sequence[Literal | Variable], seen: Sequence[
     A model may have a class that it never predicts in a sample, so a value is refused only where it is of another sort
     than what the model gives: 0 or 1 where nothing is 0 or 1, as for labels 2 and 3 and for probabilities; a whole
     number where everything is a fraction; a text that is nearly one that it gives. A single answer that never changes
-    tells nothing, unless it is a fraction; and where every answer is 0 or 1, both are possible.
+    is no evidence, unless it is a fraction; and where every answer is 0 or 1, both are possible.
     """
     items = [item for item in values if isinstance(item, Literal)]
     wanted = [item.value for item in items]
@@ -92,7 +92,7 @@ def check_predicted_values(values: Sequence[Literal | Variable], seen: Sequence[
         listed = ", ".join(map(value_text, seen[:8])) + (", ..." if len(seen) > 8 else "")
         raise SpecError(
             f"expected a prediction that {name} gives, such as {listed}, but got {value_text(wanted[0])}, which it "
-            f"gave to nobody.{hint} Compare what it gives, as in prediction >= 0.5, or let the model have `classes_`",
+            f"never gave.{hint} Use one of its values, as in prediction >= 0.5, or give the model `classes_`",
             items[0].place,
             name=str(wanted[0]),
         )
@@ -107,7 +107,7 @@ def refuse_orders(prop: Property, people: OrderedCategories) -> None:
             order = people.order(side.name) if isinstance(side, Column) else ()
             if order and isinstance(side, Column):
                 raise SpecError(
-                    f"{side.name!r} is a category with an order of its own ({', '.join(order[:8])}), and "
+                    f"{side.name!r} is a category with a declared order ({', '.join(order[:8])}), and "
                     f"{node.relation} compares text by its letters: list the values that you mean, "
                     f"{side.name} in {{...}}",
                     node.place or side.place,
@@ -204,7 +204,7 @@ class RatesQuestion:
     claims
         What is claimed of each group, where the formula claims something for every group.
     within
-        Numbers that must lie in their range for everybody they are about: see :class:`Property`.
+        Numbers that must lie in their range in every row of their group: see :class:`Property`.
     in_clusters
         Whether rows belong together, so that one sample is a cluster of them.
     """
@@ -229,7 +229,7 @@ class RatesQuestion:
 
         A second person is drawn as the first is, so both have every column that is read of either.
         """
-        needed = {version: None if asked.model else asked.columns for version, asked in self.asked.items()}
+        needed = {version: None if each.model else each.columns for version, each in self.asked.items()}
         if Other() in needed:
             own, other = needed[None], needed[Other()]
             needed[None] = None if own is None or other is None else tuple(dict.fromkeys((*own, *other)))
@@ -268,7 +268,7 @@ def ask_about(
     claims = () if isinstance(prop.formula, Comparison) else groups_of(prop.formula, values)
     formula = conjunction(claims) if claims else expand(prop.formula, values)
     leaves = leaves_of(formula)
-    # A model may be costly, so that a misspelt value is looked for first, even in a long table that is read as it goes.
+    # A model may be costly, so misspelled values are looked for first, even in a long table that is read in parts.
     read = people.row_order == "random" if isinstance(people, Sample) else model is not None
     refuse_absent_values(dict.fromkeys(leaf.given for leaf in leaves), population, read=read)
     score = model.score_range if model is not None else declared.get("score")
@@ -317,7 +317,7 @@ def _asked(written: Formula, formula: Formula, version: Version | None, model: M
 
 
 def _refuse_unknown(declared: Mapping[str, tuple[float, float]], known: Sequence[str]) -> None:
-    """Refuse a range of an unknown column: it would be a promise that nobody checks."""
+    """Refuse a range of an unknown column: such a promise would never be checked."""
     for name in declared:
         if name not in {"prediction", "score", *known}:
             raise UsageError(f"expected ranges of columns, but there is no column {name!r}.{nearest(name, known)}")
@@ -337,7 +337,7 @@ def need_ranges(question: RatesQuestion) -> None:
         if max(abs(low), abs(high)) > LARGEST or 0 < high - low < 1 / LARGEST:
             raise SpecError(
                 f"expected the range of {to_text(leaf)} within {-LARGEST:g} and {LARGEST:g}, and {1 / LARGEST:g} wide "
-                f"or more, but it goes from {low:g} to {high:g}: its squares are beyond what a computer holds. Measure "
+                f"or more, but it goes from {low:g} to {high:g}: its squares are too large for floats. Measure "
                 "in other units.",
                 leaf.place,
             )
@@ -372,12 +372,12 @@ def in_all(question: RatesQuestion, size: int | None) -> int:
 
 
 def countable(question: RatesQuestion, size: int) -> bool:
-    """Whether everybody, or every pair, of a census of this size can be counted in a reasonable time."""
+    """Whether every row, or every pair, of a census of this size can be counted in a reasonable time."""
     return Other() not in question.asked or in_all(question, size) <= MOST_PAIRS
 
 
 def rows_each(check: Check[Property], question: RatesQuestion) -> int:
-    """How many rows one sample sends to the model: one for each version of a person that it is asked about."""
+    """How many rows one sample sends to the model: one for each version of a person that it needs."""
     if check.model is None:
         return 0
-    return asks_each(check.model) * sum(asked.model for asked in question.asked.values())
+    return asks_each(check.model) * sum(each.model for each in question.asked.values())

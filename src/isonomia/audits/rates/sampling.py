@@ -121,7 +121,7 @@ def prepare(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork
     if available == inf and budget == Budget():
         if check.stop == "all":
             raise UsageError(
-                "stop='all' counts everybody, but the population has no end: give a budget too", name="stop"
+                "stop='all' counts all rows, but this population is infinite: give a budget too", name="stop"
             )
         budget = Budget(samples=UNLIMITED)
     return _sampling(check, work, budget, _schedule(check, question, evidence), available)
@@ -135,7 +135,7 @@ def _sampling(
 
 
 def _with_planned_looks(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork]:
-    """Draw as many people as there are, or as the budget says, and look at the planned times."""
+    """Draw as many people as the population or the budget has, and look at the planned times."""
     # People of a census are drawn with replacement: the exact tests are for independent draws.
     available = _available(check, question, replaced=True)
     evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
@@ -168,7 +168,7 @@ def _limit(check: Check[Property], question: RatesQuestion, replaced: bool) -> i
         return None
     if census_of(check.population) is None:
         return size // 2 if Other() in question.asked else size
-    # After as many draws as there are rows, counting everybody is cheaper than more draws, if the budget allows it.
+    # After as many draws as there are rows, counting all rows is cheaper than more draws, if the budget allows it.
     counted_in_the_end = countable(question, size) and check.budget.samples >= 2 * size
     return size if counted_in_the_end or not replaced else None
 
@@ -204,7 +204,7 @@ def _evidence(check: Check[Property], question: RatesQuestion, formula: Formula)
     if bets is None and check.method == "bets":
         raise UsageError(
             f"expected a property that is linear in the rates for method='bets', but got {check.prop}: use "
-            "method='auto', which takes a confidence region where bets cannot be made"
+            "method='auto', which uses a confidence region where bets are impossible"
         )
     return bets or region_for(formula, leaves, ranges, streams, delta)
 
@@ -275,7 +275,7 @@ class RatesSampling(Generic[S]):
     Attributes
     ----------
     question, population, source, session
-        What to decide, about whom, where people are drawn, and what answers for the model.
+        What to decide, about which population, where people are drawn, and what answers for the model.
     evidence
         How it is decided.
     delta, seed
@@ -371,14 +371,14 @@ class RatesSampling(Generic[S]):
     def _counted(self, plan: Plan, drawn: Iterable[Drawn], session: ModelSession | None) -> BatchCounts:
         """The counts of the people of a batch."""
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
-        asked: dict[int, int] = {}
+        queried: dict[int, int] = {}
         folds: dict[tuple[int, int], np.random.Generator] = {}
         for stream, people in drawn:
-            before = asked.setdefault(stream, 0)
+            before = queried.setdefault(stream, 0)
             for channel, counts in self._count(people, (plan.index, stream, before), folds, session).items():
                 tallies[channel] += counts
-            asked[stream] += people[None].rows
-        return BatchCounts(sum(asked.values()), tallies)
+            queried[stream] += people[None].rows
+        return BatchCounts(sum(queried.values()), tallies)
 
     def together(self, plans: Sequence[Plan]) -> BatchGroup[BatchCounts]:
         """Draw several batches, and let workers start on all of them."""
@@ -448,15 +448,15 @@ class RatesSampling(Generic[S]):
     def answer(self, state: SamplingState[S]) -> bool | None:
         """What the evidence says; ``None`` while a comparison that it relies on may have no truth value.
 
-        Nothing is said about nobody: a comparison has no truth value while one of its groups has not been seen, or
+        An empty group has no rate: a comparison has no truth value while one of its groups has not been seen, or
         while it divides by what may be zero. The evidence leaves such comparisons out by itself, so that other parts of
         the formula may decide it alone. It cannot see leaves that arithmetic removed, so this waits for those.
         """
         answer = self.evidence.decision(state.evidence)
         if answer is None or self.zero_denominators(state):
             return None
-        seen = {channel.leaves[0] for channel, counts in state.leaves.items() if counts.any()}
-        return answer if seen.issuperset(self.vanished) else None
+        observed = {channel.leaves[0] for channel, counts in state.leaves.items() if counts.any()}
+        return answer if observed.issuperset(self.vanished) else None
 
     def share(self, state: SamplingState[S]) -> float:
         """How far the evidence has come; 0 where the check goes on after a decision, whose end it cannot tell."""
@@ -468,7 +468,7 @@ class RatesSampling(Generic[S]):
         return "no look before the planned one" if known is None else progress_text(known)
 
     def compared(self, state: SamplingState[S]) -> Expression | None:
-        """What is known of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.
+        """The record of the first compared quantity, or of the worst of many groups; ``None`` between planned looks.
 
         The worst is judged by its estimate.
         """
@@ -481,7 +481,7 @@ class RatesSampling(Generic[S]):
         return replace(known, delta=self.delta / len(items)).expression(*worst)
 
     def knowledge(self, state: SamplingState[S], *, rough: bool = False) -> LeafKnowledge | LookKnowledge:
-        """What is known of every leaf and every compared quantity."""
+        """The intervals of every leaf and every compared quantity."""
         tallies, streams = self.leaf_tallies(state), self.population.streams
         if isinstance(state.evidence, LookState):
             order = tuple(compared(self.question.formula))
@@ -491,7 +491,7 @@ class RatesSampling(Generic[S]):
     def by_group(
         self, state: SamplingState[S], whole: bool | None, known: LeafKnowledge | LookKnowledge
     ) -> list[tuple[bool | None, Expression]]:
-        """Whether each comparison of each group holds, given the answer to all of them, and what is known of it.
+        """Whether each comparison of each group holds, given the answer to all of them, and its interval.
 
         In ``known``, each interval is at the whole risk. The intervals returned are valid for all comparisons at once,
         and agree with the answers. Empty for a claim that is not about every group, or on which no bets can be made.
@@ -512,7 +512,7 @@ class RatesSampling(Generic[S]):
             answers = verifair_answers(claims, rule, own, whole)
         else:
             return []
-        assert isinstance(known, LeafKnowledge), "tests of groups and regions go with intervals at any time"
+        assert isinstance(known, LeafKnowledge), "tests of groups and regions need intervals at any time"
         # Intervals that are valid for all groups at once divide the risk.
         known = replace(known, delta=self.delta / len(comparisons))
         items = [known.expression(*item) for each in comparisons for item in compared(each)]

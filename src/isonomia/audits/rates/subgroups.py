@@ -234,8 +234,8 @@ def search(
     subgroups = _distinct(parts, at_least, claim.outside)
     if not subgroups:
         raise UsageError(
-            f"expected subgroups of at least {at_least:,} people, but there is none: name other attributes, or take a "
-            "smaller at_least"
+            f"expected subgroups of at least {at_least:,} people, but all are smaller: name other attributes, or lower "
+            "at_least"
         )
     named = _named(subgroups, claim, fdr, table.people, exact=isinstance(people, Census))
     return replace(named, queries=None if session is None else meter.rows)
@@ -259,7 +259,7 @@ def _checked(
     for name in names:
         if name not in people.names:
             raise UsageError(
-                f"expected attributes among the columns, but {name!r} is none.{nearest(name, people.names)}"
+                f"expected attributes among the columns, but {name!r} is not a column.{nearest(name, people.names)}"
             )
     if not names or len(set(names)) < len(names):
         raise UsageError(f"expected one attribute or several different ones, but got {attributes!r}")
@@ -328,8 +328,8 @@ def _side_of(leaf: Leaf) -> tuple[bool, Row | None]:
     others = tuple(part for part in parts if part not in {member, RowNot(member)})
     if len(sides) != 1 or any(GROUP in columns_of(part) for part in others):
         raise SpecError(
-            f"expected a rate of `group` or of `not group`, but got {to_text(leaf)}: write P[... | group], and say "
-            "more about whom with `and`",
+            f"expected a rate of `group` or of `not group`, but got {to_text(leaf)}: write P[... | group], and add "
+            "conditions with `and`",
             leaf.place,
         )
     given = None if not others else others[0] if len(others) == 1 else RowJunction("and", others)
@@ -395,7 +395,7 @@ class _Coded:
         )
 
     def _larger(self, names: tuple[str, ...], shape: tuple[int, ...]) -> NDArray[np.intp]:
-        """For each subgroup, the smallest size among those that name one attribute fewer; everybody at depth 1."""
+        """For each subgroup, the smallest size among those that name one attribute fewer; all rows at depth 1."""
         least = np.full(shape, self.people if len(names) == 1 else np.iinfo(np.intp).max)
         for axis in range(len(names) if len(names) > 1 else 0):
             fewer = self.sizes[names[:axis] + names[axis + 1 :]]
@@ -404,7 +404,7 @@ class _Coded:
 
 
 def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model: ModelSession | None) -> _Coded:
-    """Go through the table once: who is spoken of, who has the event, and everybody's attributes."""
+    """Read the table once: which rows are in the population, which have the event, and the attributes of all."""
     spoken = [row for row in (claim.event, claim.given) if row is not None]
     outputs = {output.name for row in spoken for output in outputs_of(row)}
     columns = tuple(dict.fromkeys((*names, *(name for row in spoken for name in columns_of(row)))))
@@ -413,10 +413,10 @@ def _read(people: Sample | Census, claim: _Claim, names: tuple[str, ...], model:
     elif model.classes:
         refuse_classes(Property(_formula_of(claim)), model)
     _refuse_unknown(columns, people)
-    asked = VersionColumns(
+    needed = VersionColumns(
         columns, model is not None and "prediction" in outputs, model is not None and "score" in outputs
     )
-    question = RatesQuestion(_formula_of(claim), (claim.inside,), {}, {None: asked})
+    question = RatesQuestion(_formula_of(claim), (claim.inside,), {}, {None: needed})
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
     events: list[NDArray[np.bool_]] = []
     times: list[NDArray[np.int64]] = []

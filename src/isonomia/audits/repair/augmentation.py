@@ -175,7 +175,7 @@ def augment(
     if not isinstance(people, Sample | Census):
         raise UsageError(
             f"expected data as a table, a Sample or a Census, but got a {type(people).__name__}: training needs rows "
-            "with labels. What draws people without end goes into fresh="
+            "with labels. Pass a generator as fresh="
         )
     refuse_clusters(people, "a repair")
     _whole("rounds", rounds)
@@ -201,16 +201,16 @@ def augment(
     try:
         with metering(QueryMeter(Budget.of_queries(budget, "a repair").queries)) as meter:
             models, history = work.repaired(train, rounds, tell, certificate.rows)
-            kept = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
-            before, after = models[0], models[kept]
-            verdict = certificate.verdict(train, before, after, history, kept, began)
+            best = min(range(len(history)), key=lambda i: (history[i].violating / max(history[i].searched, 1), -i))
+            before, after = models[0], models[best]
+            verdict = certificate.verdict(train, before, after, history, best, began)
     except ChangingModelError as error:
         raise ModelError(
             "a repair needs a classifier that always gives the same answer for a row, but this one gave two: set the "
             "seed of its random parts, or use a classifier without them"
         ) from error
     verdict = replace(verdict, seed_chosen=seed is not None, queries=meter.rows)
-    return Augmentation(after, before, verdict, history, kept, held_rows)
+    return Augmentation(after, before, verdict, history, best, held_rows)
 
 
 def _checked_props(value: Any) -> tuple[Safety, ...]:

@@ -152,9 +152,9 @@ class Certificate:
         return (
             *population.assumptions,
             *(() if whom is None else whom.assumptions),
-            "no row is held out that training or the search has seen in another place, as a copy or as another row of "
-            "the same person",
-            "the held-out rows are looked at this once: another repair of the same table needs rows of its own",
+            "no held-out row was seen by training or the search, neither as a copy nor as another "
+            "row of the same person",
+            "the held-out rows are used once: another repair of the same table needs new rows",
         )
 
     def accuracy(self, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> tuple[list[LeafRecord], Expression]:
@@ -243,12 +243,12 @@ def _rounds_remark(history: tuple[RepairRound, ...], kept: int, trained_on: int)
     last = history[kept]
     if not kept:
         return (
-            f"the model is the one before: the search found {plural(last.violating, 'violation')} in {last.searched:,} "
-            "cases of it, and no model that was trained again had fewer"
+            f"the model is unchanged: the search found {plural(last.violating, 'violation')} in {last.searched:,} "
+            "cases of it, and no retrained model had fewer"
         )
     return (
-        f"{plural(kept, 'round')} added {plural(added, 'row')} to {trained_on:,}; of the model that was kept the "
-        f"search found {plural(last.violating, 'violation')} in {last.searched:,} cases"
+        f"{plural(kept, 'round')} added {plural(added, 'row')} to {trained_on:,}; in the final model "
+        f"the search found {plural(last.violating, 'violation')} in {last.searched:,} cases"
     )
 
 
@@ -259,7 +259,7 @@ def _needed_remark(prop: Safety, counts: CaseCounts, delta: float) -> str:
         return ""
     return (
         f"{least:,} cases without a violation certify a share of {prop.eps!r} at this risk, but the held-out rows have "
-        f"{counts.tested:,}: hold out more rows, allow a larger eps or delta, or say whom to draw by fresh=..."
+        f"{counts.tested:,}: hold out more rows, allow a larger eps or delta, or provide more rows with fresh=..."
     )
 
 

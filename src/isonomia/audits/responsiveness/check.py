@@ -2,7 +2,7 @@
 
 What a verdict states: the findings as plain values, and what a reader should know about them, in words.
 
-The target is checked too: one that is misspelt, so that the model can never predict it, must not lead to an answer.
+The target is checked too: one that is misspelled, so that the model can never predict it, must not lead to an answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from isonomia.spec.text import to_text
 from isonomia.spec.tree import Value
 from isonomia.wording import chance, plural
 
-TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelt"
+TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelled"
 _MODEL_BATCH = 10_000
 """How many people are put to the model together."""
 _MAX_SHOWN = 8
@@ -164,7 +164,7 @@ def _reason(prop: Responsiveness, counts: PointsByPerson, reason: str) -> str:
         case "exhausted" if prop.draws is None:
             return f"{prop.most_draws:,} draws did not decide it"
         case "exhausted":
-            return "the draws that were fixed beforehand are used up"
+            return "the fixed number of draws is used up"
         case _:
             return reason
 
@@ -182,7 +182,7 @@ def remarks(
 ) -> tuple[str, ...]:
     """What a reader should know about how the answer was reached, in words."""
     result = [doubt] if doubt else []
-    result.append(f"the model was asked about {plural(distinct, 'different row')}")
+    result.append(f"the model was queried about {plural(distinct, 'different row')}")
     if check.population.kind == "sample" and not check.prop.about_all:
         result.append("it is about the people in the table, and says nothing about others")
     if skipped:
@@ -250,7 +250,7 @@ def target_doubt(setup: ResponsivenessSetup, counts: PointsByPerson) -> str:
 
     There is doubt where the model does not state its classes, and neither a point that was looked at nor any person
     in the table has the class: then a claim about it may be about nothing. If all predictions are 0 or 1, both are
-    classes. A target that names no class, such as ``prediction < own``, cannot be misspelt.
+    classes. A target that names no class, such as ``prediction < own``, cannot be misspelled.
     """
     reached = counts.successes.sum()
     if not counts.n.any() or 0 < reached < counts.n.sum():
@@ -289,7 +289,7 @@ def _doubt_in_words(named: tuple[Value, ...], predictions: list[Value]) -> str:
     gives = ", ".join(map(repr, predictions)) or "nothing"
     return (
         f"no point, and no person as they are, is predicted {' or '.join(map(repr, named))}, and the model does not "
-        f"say its classes: is it misspelt? These people get {gives}.{hint} If not, let the model have `classes_`"
+        f"say its classes: is it misspelled? These people get {gives}.{hint} If not, let the model have `classes_`"
     )
 
 
@@ -301,7 +301,7 @@ def check_responsiveness(check: Check[Responsiveness], observer: Observer) -> Ve
     setup = ResponsivenessSetup(check)
     try:
         if not len(setup.members.rows):
-            # A misspelt condition must not pass for a success: like a rate of an empty group, it is undecided.
+            # A misspelled condition must not pass for a success: like a rate of an empty group, it is undecided.
             remark = f"no row meets {check.prop.who}, so there is nothing to check: is this what you meant?"
             return _empty(check, "exact", "there are no people to check", remark, monotonic() - began)
         return _about_people(setup, observer, began)

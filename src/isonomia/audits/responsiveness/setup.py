@@ -235,7 +235,7 @@ def table_of(check: Check[Responsiveness]) -> Table:
     population = check.population
     if not isinstance(population, Sample | Census):
         raise UsageError(
-            f"responsiveness is about people who can be pointed at: expected a table of them, Census(table) or "
+            f"responsiveness is about identifiable people: expected a table of them, Census(table) or "
             f"Sample(table), but got a population of kind {population.kind!r}",
             name="population",
         )
@@ -260,7 +260,7 @@ def _check_columns(prop: Responsiveness, table: Table) -> None:
         )
     for name in columns_of(prop.condition):
         if name not in (OWN, OWN_SCORE, *table.names):
-            message = f"the target speaks of {name!r}, which is not a column.{nearest(name, table.names)}"
+            message = f"the target uses {name!r}, which is not a column.{nearest(name, table.names)}"
             raise SpecError(message, name=name)
     for name in (*prop.by, *(columns_of(prop.members) if prop.members is not None else ())):
         if name not in table.names:

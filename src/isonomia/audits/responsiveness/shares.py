@@ -265,14 +265,18 @@ class SharedClaim:
     def _average(self, counts: PointsByPerson, who: Bools) -> tuple[float | None, float, float]:
         drawn, listed, size = who & ~counts.exact, who & counts.exact, int(who.sum())
         known = float(counts.share[listed].sum())
-        seen = drawn & (counts.n > 0)
+        observed = drawn & (counts.n > 0)
         if self.sampled:
-            total, people = known + float(counts.share[seen].sum()), int(listed.sum() + seen.sum())
+            total, people = known + float(counts.share[observed].sum()), int(listed.sum() + observed.sum())
             low, high = (float(end) for end in anytime_interval(total, people, self.delta))
             return (total / people if people else None), low, high
         if not drawn.any():
             return known / size, known / size, known / size
-        successes, n, count = float(counts.successes[seen].sum()), float(counts.n[seen].sum()), int(seen.sum())
+        successes, n, count = (
+            float(counts.successes[observed].sum()),
+            float(counts.n[observed].sum()),
+            int(observed.sum()),
+        )
         unseen = int(drawn.sum()) - count
         low, high = (float(end) for end in anytime_interval(successes, n, self.delta))
         value = (known + count * successes / n) / size if count and not unseen else None

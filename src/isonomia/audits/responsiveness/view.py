@@ -23,8 +23,8 @@ from isonomia.records.verdict import Verdict
 from isonomia.wording import brief, change, excerpt, number, plural, value_text, visible
 
 _MEANINGS = {
-    "holds": "The claim is true: for all people it is about, or for as many as it says.",
-    "violated": "The claim is not true: it fails for some people, or for more than it says.",
+    "holds": "The claim is true: for all people it covers, or for the required share of them.",
+    "violated": "The claim is not true: it fails for some people, or for more than it allows.",
     "undecided": f"{NOT_A_PASS} for some people, or for their average, the side of the limit is unknown.",
 }
 
@@ -120,7 +120,7 @@ def _charts(verdict: Verdict) -> tuple[Block, ...]:
 def _whom(details: Mapping[str, Any]) -> str:
     rows = details.get("rows")
     among = "" if rows is None else f"row {rows[0]}" if len(rows) == 1 else f"{len(rows):,} rows"
-    return ", ".join(filter(None, (among, details["who"]))) or "everybody"
+    return ", ".join(filter(None, (among, details["who"]))) or "all rows"
 
 
 # ------------------------------------------------------------------------------------------------------ counterexamples

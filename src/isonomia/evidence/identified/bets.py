@@ -314,30 +314,33 @@ def functional_intervals(
     allowances
         The regions' own, in nats; larger ones where cells were merged.
     """
-    kept = [Functional(each.row[identified.kept_worlds], each.over[identified.kept_worlds]) for each in functionals]
-    if not all(bool((each.over > 0).any()) for each in kept):
+    reduced = [Functional(each.row[identified.kept_worlds], each.over[identified.kept_worlds]) for each in functionals]
+    if not all(bool((each.over > 0).any()) for each in reduced):
         raise UsageError("expected a denominator that is positive in some admitted world", name="denominator")
     limits = [region.allowance for region in regions] if allowances is None else allowances
-    found: list[list[tuple[float, float] | Refuted]] = []
+    results: list[list[tuple[float, float] | Refuted]] = []
     for region in regions:
         if region.n <= 0:
-            found.append([_range_of(each) for each in kept])
+            results.append([_range_of(each) for each in reduced])
         elif region.refutes(identified):
-            found.append([Refuted()] * len(kept))
+            results.append([Refuted()] * len(reduced))
         else:
-            found.append([])
-    going = [number for number, entry in enumerate(found) if not entry]
+            results.append([])
+    going = [number for number, entry in enumerate(results) if not entry]
     # As many together as fit into the cache-sized arrays of the solver, several times over.
-    together = max(1, 2 * MAX_NUMBERS // (2 * len(kept) * max(identified.worlds, 1)))
+    together = max(1, 2 * MAX_NUMBERS // (2 * len(reduced) * max(identified.worlds, 1)))
     for first in range(0, len(going), together):
         part = going[first : first + together]
         ends = _upper_ends(
-            identified, [regions[n] for n in part], np.asarray([limits[n] for n in part]), [*kept, *map(_negated, kept)]
+            identified,
+            [regions[n] for n in part],
+            np.asarray([limits[n] for n in part]),
+            [*reduced, *map(_negated, reduced)],
         )
         for number, row in zip(part, ends, strict=True):
-            up, down = row[: len(kept)], row[len(kept) :]
-            found[number] = [(-float(low), float(high)) for low, high in zip(down, up, strict=True)]
-    return found
+            up, down = row[: len(reduced)], row[len(reduced) :]
+            results[number] = [(-float(low), float(high)) for low, high in zip(down, up, strict=True)]
+    return results
 
 
 def _negated(functional: Functional) -> Functional:
@@ -375,9 +378,9 @@ def _upper_ends(
     # A hundred-thousandth of how far the region reaches, and for small samples what a precise end needs.
     tolerance = np.minimum(1e-8, 1e-5 * limit)
     # A world with 0 below counts in T for every v, so the distance must exceed the limit, by little more than rounding.
-    beside = (over == 0).any(axis=1)
-    extra = np.where(beside, np.maximum(1e-6, 1e-13 / limit), 0.0)
-    near_enough = np.where(beside, 0.5 * extra, 1e-3)
+    borders = (over == 0).any(axis=1)
+    extra = np.where(borders, np.maximum(1e-6, 1e-13 / limit), 0.0)
+    near_enough = np.where(borders, 0.5 * extra, 1e-3)
     end, inside, value = most.copy(), least.copy(), 0.5 * (least + most)
     log_t, low, high = 0.5 * np.log(limit), np.full(count, -np.inf), np.full(count, np.inf)
     last_t, last_d = np.full(count, np.nan), np.full(count, np.nan)
@@ -413,5 +416,5 @@ def _upper_ends(
             | (np.abs(distance) < near_enough[going])
             | (log_t[going] > 20.0)
         )
-        going = going[~done & (high[going] - low[going] > np.where(beside, 1e-8, 1e-5)[going])]
+        going = going[~done & (high[going] - low[going] > np.where(borders, 1e-8, 1e-5)[going])]
     return end.reshape(len(regions), times)

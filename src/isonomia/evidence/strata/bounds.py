@@ -316,15 +316,15 @@ def normalised_bounds(
     bounds are -1 and 1, which always hold but are not sharp.
     """
     mass = stratum_row(observed.shape, effect.stratum)
-    most = solve(_program(observed, -mass, zero, assumptions))
-    if isinstance(most, InfeasibilityProof):
-        return Contradiction(most)
-    if -most.value <= NEGLIGIBLE:
+    largest = solve(_program(observed, -mass, zero, assumptions))
+    if isinstance(largest, InfeasibilityProof):
+        return Contradiction(largest)
+    if -largest.value <= NEGLIGIBLE:
         return EmptyStratum()
     program = _program(observed, effect_row(observed.shape, effect), zero, assumptions, mass)
     bounds = _range(_scaled(program))
     # The stratum need not be empty, as the program before has proved, so a contradiction here is due to rounding.
-    return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, (most.certificate, most.certificate))
+    return bounds if isinstance(bounds, Bounds) else Bounds(-1.0, 1.0, (largest.certificate, largest.certificate))
 
 
 def fair_world(

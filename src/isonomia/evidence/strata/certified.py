@@ -87,7 +87,7 @@ class CertifiedRepair:
     delta
         The risk that no world whose effects are at most the margin explains the decisions of the population.
     strength
-        How far inside it aims to be, in standard deviations; ``None`` where everybody's decision has the same law.
+        How far inside it aims to be, in standard deviations; ``None`` if all decisions have the same distribution.
     """
 
     repair: Repair
@@ -116,7 +116,7 @@ def certified_repair(
     Parameters
     ----------
     learned
-        Counts of the people from whom repairs are learned: shape ``(attributes, predictions, outcomes)``.
+        Counts of the people used to learn the repairs: shape ``(attributes, predictions, outcomes)``.
     blocks
         Counts of the others, block by block; people were assigned to blocks, and to these two parts, at random.
     definition, objective, never_lower
@@ -150,8 +150,8 @@ def certified_repair(
     change = best_law(observed, never_lower) if chosen is None else changes[chosen]
     alike = float(np.ptp(change.reshape(-1, shape.predictions), axis=0).max()) < ROUNDING
     strength = None if chosen is None or alike else STRENGTHS[chosen]
-    everybody = Observed.from_counts(learned + blocks.sum(0))
-    return CertifiedRepair(repair_of(everybody, change, checked_objective(observed, objective)), delta, strength)
+    table = Observed.from_counts(learned + blocks.sum(0))
+    return CertifiedRepair(repair_of(table, change, checked_objective(observed, objective)), delta, strength)
 
 
 def split_at_random(counts: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -295,9 +295,9 @@ def _facets(
     cells = facets.reshape(len(facets), shape.attributes, -1)
     possible = cells.max(axis=2).sum(axis=1) > ROUNDING
     decided = np.ptp(facets, axis=2).max(axis=(1, 2)) > ROUNDING
-    kept = np.unique(np.round(facets[possible & decided], 9), axis=0)
-    kept.setflags(write=False)
-    return kept
+    informative = np.unique(np.round(facets[possible & decided], 9), axis=0)
+    informative.setflags(write=False)
+    return informative
 
 
 def _hull(points: Floats) -> tuple[Floats, Floats]:
@@ -310,10 +310,10 @@ def _hull(points: Floats) -> tuple[Floats, Floats]:
     if points.shape[1] >= 11 or len(points) > MAX_CORNERS:
         raise _too_large(f"{len(points)} corners in {points.shape[1]} dimensions")
     try:
-        found = np.unique(np.round(ConvexHull(points).equations, 10), axis=0)
+        equations = np.unique(np.round(ConvexHull(points).equations, 10), axis=0)
     except QhullError as error:
         raise NumericalError(f"expected the facets of the fair tables, but got none: {error}") from error
-    return found[:, :-1], found[:, -1]
+    return equations[:, :-1], equations[:, -1]
 
 
 def _too_large(size: str) -> UsageError:
@@ -341,7 +341,7 @@ def _corners(shape: TableShape, fair: Floats, below: Floats, limits: Floats) -> 
         raise _too_large(f"{len(columns)} kinds of worlds")
     shown = observation(shape).reshape(-1, shape.worlds).T
     of_kind = [shown[kind.ravel() == number] for number in range(len(columns))]
-    found: dict[bytes, Floats] = {}
+    results: dict[bytes, Floats] = {}
     supports = np.asarray(list(combinations(range(len(every)), size)), dtype=np.intp)
     for first in range(0, len(supports), 20_000):
         part = supports[first : first + 20_000]
@@ -357,10 +357,10 @@ def _corners(shape: TableShape, fair: Floats, below: Floats, limits: Floats) -> 
                 mixed = (mixed[:, None, :] + share * of_kind[number][None]).reshape(-1, shown.shape[1])
                 if len(mixed) > 20 * MAX_CORNERS:
                     raise _too_large(f"more than {20 * MAX_CORNERS} corners")
-            found |= {np.round(table, 9).tobytes(): table for table in mixed}
-    if not found:
+            results |= {np.round(table, 9).tobytes(): table for table in mixed}
+    if not results:
         raise UsageError("expected assumptions that leave a fair world, but none satisfies them", name="assumptions")
-    return np.asarray(list(found.values()))
+    return np.asarray(list(results.values()))
 
 
 def _about_outcomes(shape: TableShape, rows: Floats) -> bool:

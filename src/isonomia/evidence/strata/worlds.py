@@ -226,8 +226,8 @@ class MergedCells:
         first = [np.unique(row, return_index=True)[1] for row in classes]
         cell = every[:, 0] * shape.outcomes + every[:, 1]
         chosen = np.all([np.isin(cell[:, a], first[a]) for a in range(shape.attributes)], axis=0)
-        kept = np.flatnonzero(chosen)
-        return cls(classes, np.stack([classes[a, cell[kept, a]] for a in range(shape.attributes)]), kept)
+        indices = np.flatnonzero(chosen)
+        return cls(classes, np.stack([classes[a, cell[indices, a]] for a in range(shape.attributes)]), indices)
 
     @property
     def observation(self) -> Floats:

@@ -125,9 +125,7 @@ class Items:
                 f"label(...) needs the right answers of {self.name}: give labels, one an input", name="labels"
             )
         if (records.rows < 0).any():
-            raise DataError(
-                "label(...) takes an input: what a function makes of one has no right answer of its own", name="label"
-            )
+            raise DataError("label(...) takes an input: what a function makes of one has no label", name="label")
         return self.labels[records.rows]
 
     def concatenate(self, parts: Sequence[ItemRecords]) -> ItemRecords:

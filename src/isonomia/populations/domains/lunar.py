@@ -1,7 +1,7 @@
 """Gymnasium's LunarLander: its surface and its first push are the state, and the surface can be lowered or raised.
 
 Lowering the surface gives the lander more time and more room, raising it gives less. The helipad stays where it is;
-with ``flight=True``, states are landers in flight, and the helipad moves with a surface that is drawn anew. The idea of
+with ``flight=True``, states are landers in flight, and the helipad moves with a new random surface. The idea of
 making a game easier by relaxing its initial state: Eniser, Gros, Wuestholz, Hoffmann, Christakis, "Metamorphic
 Relations via Relaxations" (ISSTA 2022).
 """

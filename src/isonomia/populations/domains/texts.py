@@ -160,7 +160,7 @@ def _functions(domain: TableDomain, join: str) -> Mapping[str, Function]:
 def _of_texts(name: str, call: Callable[..., Any], records: Any, *arguments: Any) -> Any:
     if not isinstance(records, TableRecords):
         raise DataError(
-            f"{name}(...) takes a text first, such as an input; a section of one is not a text by itself", name=name
+            f"{name}(...) takes a text first, such as an input; a section of a text is not a text", name=name
         )
     return call(records, *arguments)
 

@@ -176,7 +176,7 @@ def stream_remarks(directions: Sequence[GroupDirection | None]) -> tuple[str, ..
     lines = []
     for direction in directions:
         if direction is None:
-            lines.append("other people are drawn from everybody")
+            lines.append("other people are drawn from the whole population")
             continue
         names = " and ".join(direction.directed)
         how = (

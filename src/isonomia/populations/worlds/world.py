@@ -276,7 +276,7 @@ def category_error(world: World, name: str, value: Any) -> str | None:
     """Why a variable cannot be set to a value, or ``None`` if it can.
 
     Equations that read a category compare it with its values. Any other value would silently take the last branch of
-    each: a misspelt one must not pass for a group.
+    each: a misspelled one must not pass for a group.
     """
     categories = world.categories(name)
     if categories is None or value in categories.shares:
@@ -313,7 +313,7 @@ def world_of(equations: Mapping[str, Any]) -> World:
         if not isinstance(name, str) or not name.isidentifier():
             raise UsageError(
                 f"expected the name of a variable, of letters, digits and _ as in 'years_of_work', but got {name!r}: "
-                "equations could not read it; rename it, and the column of a table that goes with it",
+                "equations could not read it; rename it, and the corresponding column of a table",
                 name=str(name),
             )
         if name == "noise":

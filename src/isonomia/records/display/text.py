@@ -70,8 +70,8 @@ def finding_lines(verdict: Verdict, limit: int | None = None) -> list[str]:
         lines.append(f"  {text:<{widths[0]}}   {estimate:>{widths[1]}}   {ends:<{widths[2]}}{draws}".rstrip())
     more = len(table) - len(shown)
     omitted = shown_findings(verdict)[2]
-    lines += [f"  and {omitted:,} more comparisons, which verdict.groups has"] if omitted and not more else []
-    lines += [f"  and {more:,} more, which the verdict has"] if more else []
+    lines += [f"  and {omitted:,} more comparisons; verdict.groups has them"] if omitted and not more else []
+    lines += [f"  and {more:,} more; the verdict has them"] if more else []
     lines += [level(verdict)] if table and level(verdict) else []
     for block in view_of(verdict).blocks(verdict):
         if isinstance(block, TableBlock):
@@ -215,7 +215,7 @@ def _found_lines(verdict: Verdict) -> list[str]:
     ordered = sorted(items, key=lambda item: item.settled is not wanted)
     lines = [line for item in ordered[:MAX_QUANTITIES] for line in _quantity_lines(item)]
     more = len(ordered) - MAX_QUANTITIES
-    lines += [f"and {more:,} more quantities, which the verdict has"] if more > 0 else []
+    lines += [f"and {more:,} more quantities; the verdict has them"] if more > 0 else []
     rates = _rate_lines(verdict)
     return [*([tally] if tally else []), *lines, *rates, *(wrap(level(verdict), _INSIDE) if lines or rates else [])]
 
@@ -261,8 +261,10 @@ def _notes(verdict: Verdict) -> list[str]:
     if len(verdict.counterexamples) > 1:
         notes.append("the error's verdict.counterexamples has the others")
     if verdict.answer == "undecided":
-        notes.append("more people or a larger budget may decide it; delta is chosen before anything is seen, and stays")
-        notes.append("undecided='pass' or undecided='skip' accepts an open question")
+        notes.append(
+            "more people or a larger budget may decide it; delta is chosen before the first look and must not change"
+        )
+        notes.append("undecided='pass' or undecided='skip' accepts an undecided property")
     return _limited(notes, MAX_NOTES)
 
 

@@ -115,7 +115,7 @@ def risk(verdict: Verdict) -> str:
 def guarantee(verdict: Verdict) -> str:
     """What the answer is worth, in one sentence."""
     if verdict.answer == "undecided" and verdict.method == "exact":
-        return "Nothing is claimed: the proof is inconclusive."
+        return "The proof is inconclusive."
     if verdict.answer == "undecided":
         return "Nothing is claimed."
     if verdict.risk == 0:

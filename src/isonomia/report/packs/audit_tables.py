@@ -93,7 +93,8 @@ def audit_content(subject: Any, facts: Mapping[str, str]) -> dict[str, Any]:  # 
 
 
 _SOME_ROWS = (
-    "Where some of the rows were enough to decide, estimates are of these rows alone; isonomia measure takes all rows."
+    "Where some of the rows were enough to decide, estimates are based on those rows only; "
+    "isonomia measure uses all rows."
 )
 
 

@@ -183,7 +183,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Ch
         ("rate or mean", "estimate", "interval", counted),
         tuple((short(leaf.text, 300), number(leaf.estimate), interval(leaf), draws(leaf)) for leaf in shown),
         {"least": ends[0], "most": ends[1]},
-        (f"n is how many {counted} a rate is based on." if any(leaf.n for leaf in shown) else "What was proved.")
+        (f"n: the number of {counted} a rate is based on." if any(leaf.n for leaf in shown) else "What was proved.")
         + ("" if ends[0] <= 0.0 else " The axis does not begin at 0.")
         + left_out(leaves, shown),
         axis="rate" if units == {RATE} else "mean" if RATE not in units else "rate or mean",
@@ -193,7 +193,7 @@ def _rates(leaves: Sequence[LeafRecord], counted: str, limits: PageLimits) -> Ch
 def left_out(whole: Sequence[Any], shown: Sequence[Any]) -> str:
     """A note on what a chart leaves out; empty where nothing is."""
     more = len(whole) - len(shown)
-    return f" Shown are {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
+    return f" Shown: {len(shown):,} of {len(whole):,}; the record has them all." if more else ""
 
 
 def clipped(value: float, ends: tuple[float, float]) -> float:
@@ -238,7 +238,7 @@ def compared_row(
 
 
 def in_words(item: Expression) -> str:
-    """What is known of a quantity, for those who cannot see the chart."""
+    """A quantity in words, for readers who cannot see the chart."""
     about = "has no estimate and" if item.estimate is None else f"is estimated at {number(item.estimate)} and"
     return f"{short(item.text, 100)} {about} lies in {interval(item)}; it {must_be(item)}"
 
@@ -274,7 +274,7 @@ def interval_history(entry: Entry, limits: PageLimits) -> ChartDrawing | None:
         (verdict.counted, "estimate", "interval"),
         tuple((f"{point[0]:,}", number(point[2]), _ends(point)) for point in _thinned(points, min(12, limits.rows))),
         {"least": ends[0], "most": ends[1]},
-        f"{short(item.text, 200)} {must_be(item)}, the dashed line; the band is what the data had not refuted{whose} "
+        f"{short(item.text, 200)} {must_be(item)}, the dashed line; band: not yet refuted by the data{whose} "
         f"after so many {verdict.counted}.",
         axis=unit_of(item.text) or "value",
         across=f"{verdict.counted} (logarithmic)",
@@ -376,8 +376,8 @@ def _bounds_key(block: Subgroups) -> str:
     if block.margin:
         limit = f"the upright lines are the margin, {block.margin:g} either way"
     if block.exact:
-        return f"The bar is what the table of a subgroup allows; {limit}."
-    return f"The thin line is what the data do not refute, the thick one what the sample's own shares allow; {limit}."
+        return f"Bar: the values that a subgroup's table allows; {limit}."
+    return f"Thin line: not refuted by the data. Thick line: allowed by the sample's own shares; {limit}."
 
 
 _BINS = 20
@@ -391,7 +391,7 @@ def _words(kinds: Sequence[PeopleKind]) -> dict[str, str]:
 
 
 def _kinds(block: PeopleCounts, limits: PageLimits) -> ChartDrawing:
-    groups = [("everybody", block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
+    groups = [("all rows", block.counts), *((_group_name(group), counts) for group, counts in block.groups)]
     shown, words = groups[: limits.rows], _words(block.kinds)
     rows = [row for place, (label, counts) in enumerate(shown) for row in _kind_rows(place, label, counts, words)]
     return ChartDrawing(
@@ -442,7 +442,8 @@ def _shares(block: PeopleCounts) -> list[ChartDrawing]:
         ("share", "these people", "how many"),
         tuple((row["shown"], row["kind"], f"{row['count']:,}") for row in rows),
         key=f"A person counts at their share of reachable points with {short(block.target, 120)}; the dashed line "
-        f"is the limit, {number(block.threshold)}." + (f" Of {unknown:,} people no share is known." if unknown else ""),
+        f"is the limit, {number(block.threshold)}."
+        + (f" The share is unknown for {unknown:,} people." if unknown else ""),
     )
     return [drawing]
 

@@ -209,7 +209,7 @@ def _chart(name: str, rows: Sequence[GroupRow]) -> ChartDrawing | None:
     shown, ratio = drawn[:MAX_ROWS], name in FRACTIONS
     ends = _ends([estimate for _, estimate in shown], ratio)
     values = [_bar(index, row, estimate, ends, name) for index, (row, estimate) in enumerate(shown)]
-    more = "" if len(shown) == len(drawn) else f" Shown are {len(shown):,} of {len(drawn):,} groups."
+    more = "" if len(shown) == len(drawn) else f" Shown: {len(shown):,} of {len(drawn):,} groups."
     title = capitalised(words_of(name))
     return ChartDrawing(
         "ratios" if ratio else "rates",

@@ -96,7 +96,7 @@ _RANGES = {
 def group_name(condition: Row | None) -> str:
     """The people of a condition by name: ``sex F, age 40 to under 60``; the condition itself where it has none."""
     if condition is None:
-        return "everybody"
+        return "all rows"
     parts = _group_parts(condition)
     return f"({to_text(condition)})" if parts is None else ", ".join(f"{name} {words}" for name, words in parts)
 

@@ -172,7 +172,7 @@ def _together(verdicts: Sequence[Verdict]) -> str:
     return (
         f"Taken together, the chance that any answer on this page is wrong is at most {odds(sum(chances))}: the risks "
         "that were chosen beforehand, added up."
-        + (" An undecided property claims nothing, so it cannot be wrong." if undecided else "")
+        + (" An undecided property makes no claim, so it cannot be wrong." if undecided else "")
     )
 
 
@@ -222,9 +222,7 @@ def _next_steps(sections: Sequence[PropertySection], audit: AuditReport) -> list
         ),
     ]
     if audit.failures:
-        steps.append(
-            NextStep("Fix what could not be checked, and run the audit again:", (("failures", "without an answer"),))
-        )
+        steps.append(NextStep("Fix the errors, and run the audit again:", (("failures", "without an answer"),)))
     if not steps and sections:
         steps.append(
             NextStep(
@@ -344,28 +342,28 @@ METHODS = {
         "after every batch and stop at any time: the risk stays what was chosen."
     ),
     "region": (
-        "A confidence region. The values that the data do not refute are kept, at all times together; the answer is "
-        "given when no value among them contradicts it."
+        "A confidence region: the values that the data do not refute, with one risk for all looks together. The answer "
+        "is given when no value in the region contradicts it."
     ),
     "verifair": "The rule of Bastani, Zhang and Solar-Lezama (VeriFair, 2019), kept for comparison.",
     "one look": (
-        "One look. The number of people was fixed beforehand, all of them were drawn, and then the claim was tested "
-        "once, by an exact test. It needs fewer people than looking at any time, and holds for this one look only: a "
-        "second look at the same people, or at more of them because the first did not please, is not covered."
+        "One look. The sample size was fixed in advance, the whole sample was drawn, and then the claim was "
+        "tested once, by an exact test. It needs fewer people than looks at any time, and covers this one look only: a "
+        "second look at the same people, or at more of them because the first result was unwelcome, is not covered."
     ),
     "planned looks": (
-        "Planned looks. How many people there are at each look was fixed beforehand; at each the claim is tested by an "
-        "exact test, with an equal part of the risk. Looks besides these are not covered."
+        "Planned looks. The sample size at each look was fixed in advance; at each the claim is tested by an "
+        "exact test, with an equal part of the risk. Other looks are not covered."
     ),
     "exact": (
-        "Exact. Everything that the claim speaks of was looked at and counted, or followed through the program that "
-        "draws it, so nothing is left to chance."
+        "Exact. Every case of the claim was counted, or the paths of the program that draws it "
+        "were enumerated, so nothing is left to chance."
     ),
     "tests": (
-        "Tests. Cases are drawn at random and put to the model. A case that violates a claim about every case is proof "
-        "by itself; enough cases without one prove that violations are rare."
+        "Tests. Cases are drawn at random and sent to the model. One case that violates a claim about every "
+        "case is proof; enough cases without one prove that violations are rare."
     ),
-    "binomial": "Exact binomial tests, with a number of draws that was fixed beforehand.",
+    "binomial": "Exact binomial tests, with a number of draws fixed in advance.",
 }
 """What each method does."""
 
@@ -463,7 +461,7 @@ def certainty(verdict: Verdict) -> str:
     if verdict.exact:
         return "All cases were checked, so the answer does not depend on chance."
     if verdict.risk == 0:
-        return "A counterexample is proof by itself, so the answer does not depend on chance."
+        return "A counterexample is proof, so the answer does not depend on chance."
     when = "no matter how often you look" if verdict.looks == "any" else looks(verdict)
     return f"The chance that this answer is wrong is at most {odds(verdict.risk)}, {when}."
 
@@ -496,7 +494,7 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("stopped because", short(verdict.stopped, 120)),
     )
     groups = (("groups", short(worst_group(verdict), 300)),) if verdict.worst else ()
-    some = (("estimates", f"of {early(verdict)}, which were enough: measure takes all"),) if early(verdict) else ()
+    some = (("estimates", f"of {early(verdict)}, which were enough: measure uses all rows"),) if early(verdict) else ()
     intervals = (("intervals", level(verdict)),) if level(verdict) else ()
     return (*general, *some, *groups, *view_of(verdict).facts(verdict), *intervals)
 
@@ -504,7 +502,7 @@ def _facts(verdict: Verdict) -> tuple[tuple[str, str], ...]:
 def _some(items: Sequence[str], limits: PageLimits) -> tuple[str, ...]:
     shown = tuple(excerpt(item, 800) for item in items[: limits.notes])
     more = len(items) - len(shown)
-    return (*shown, f"… and {more:,} more, which the record has.") if more else shown
+    return (*shown, f"… and {more:,} more; the record has them all.") if more else shown
 
 
 def _repeat(verdict: Verdict) -> tuple[tuple[str, str], ...]:

@@ -458,7 +458,7 @@ def regression_parity(
     ``decision=score`` and ``given`` a positive outcome, it is the balance for the positive class of Kleinberg,
     Mullainathan and Raghavan (2017).
 
-    It does **not** imply that the numbers are spread alike: one group may have all the extremes. It does not imply
+    It does **not** imply that the distributions are equal: one group may have all the extremes. It does not imply
     equal errors.
 
     The other parameters are those that these properties share; ``isonomia.fairness`` describes them.

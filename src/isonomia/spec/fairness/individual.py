@@ -105,7 +105,7 @@ def _distance(distance: Any, columns: Iterable[str] | None = None) -> Term:
             raise UsageError(f"columns must say which columns {distance!r} needs, such as columns=['age', 'hours']")
         return pair_function(distance, columns)
     if columns is not None:
-        raise UsageError(f"columns go with a Python function only, but distance is {shown(distance)}")
+        raise UsageError(f"columns is only for a Python function, but distance is {shown(distance)}")
     if isinstance(distance, Mapping):
         return _scaled(distance)
     if not isinstance(distance, str | Term):

@@ -234,7 +234,7 @@ def _called(node: ast.Call, source: SourceText) -> str:
     if name in DRAWS:
         return name
     if name in tree.MARKS:
-        message = f"`{name}(...)` has no value: it is a mark, and stands in a line of its own"
+        message = f"`{name}(...)` has no value: it is a mark: write it on its own line"
     elif name in _BY_IF:
         message = f"there is no function `{name}`, only `gaussian` and `step`: write it out with an `if`"
     else:
@@ -540,14 +540,14 @@ _EXPRESSIONS: dict[str, tuple[str, str]] = {
     "SetComp": _COMPREHENSION,
     "DictComp": _COMPREHENSION,
     "GeneratorExp": _COMPREHENSION,
-    "Subscript": ("an element `[...]`", "give each value a variable of its own"),
+    "Subscript": ("an element `[...]`", "give each value its own variable"),
     "Attribute": ("an attribute (a name with a dot)", "variables are plain names, and functions `gaussian` and `step`"),
     "IfExp": ("`a if c else b`", "write an `if` statement that sets the variable in both branches"),
-    "NamedExpr": ("`:=`", "set the variable in a line of its own"),
+    "NamedExpr": ("`:=`", "set the variable on its own line"),
     "List": ("a list", "it can stand only within `step([...])`"),
-    "Tuple": ("values separated by commas", "give each value a variable of its own"),
-    "Dict": ("a dictionary", "give each value a variable of its own"),
-    "Set": ("a set", "give each value a variable of its own"),
+    "Tuple": ("values separated by commas", "give each value its own variable"),
+    "Dict": ("a dictionary", "give each value its own variable"),
+    "Set": ("a set", "give each value its own variable"),
     "JoinedStr": ("a text", "write categories as numbers"),
     "TemplateStr": ("a text", "write categories as numbers"),
     "Await": ("`await`", _ALLOWED_EXPRESSIONS),

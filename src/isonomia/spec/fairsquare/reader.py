@@ -300,11 +300,11 @@ def _statements(node: ast.stmt, source: SourceText, sites: DrawSites, levels: in
 
 def _assign(node: ast.Assign, source: SourceText, sites: DrawSites) -> tree.Assign:
     if len(node.targets) > 1:
-        message = "`a = b = ...` sets two variables at once: set each in a line of its own"
+        message = "`a = b = ...` sets two variables at once: set each on its own line"
         raise SpecError(message, source.place(node))
     target = node.targets[0]
     if isinstance(target, ast.Tuple | ast.List):
-        message = "`a, b = ...` sets several variables at once: set each in a line of its own"
+        message = "`a, b = ...` sets several variables at once: set each on its own line"
         raise SpecError(message, source.place(target))
     if not isinstance(target, ast.Name):
         raise SpecError("only a plain variable can be set, as in `x = 1`", source.place(target))
@@ -346,7 +346,7 @@ def _useless(node: ast.Expr, source: SourceText) -> SpecError:
         case ast.Call():
             message = "nothing becomes of this draw: write `x = ...`"
         case ast.Constant() | ast.Name() | ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
-            message = "nothing becomes of this value: write `x = ...` to set a variable"
+            message = "this value is not used: write `x = ...` to set a variable"
         case _:
             return no_expression(node.value, source)
     return SpecError(message, source.place(node))

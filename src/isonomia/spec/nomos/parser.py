@@ -301,9 +301,11 @@ def _check_names(spec: tree.Spec) -> None:
 
 def _check_declarations(spec: tree.Spec) -> None:
     if not spec.inputs:
-        raise SpecError("a specification speaks of at least one input: write `input x1;`", Place(spec.text, 0, 0))
+        raise SpecError("a specification needs at least one input: write `input x1;`", Place(spec.text, 0, 0))
     if not spec.ensures:
-        raise SpecError("nothing is ensured: write `ensures d1 <= d2;` behind the block", spec.block.place)
+        raise SpecError(
+            "the specification has no `ensures`: write `ensures d1 <= d2;` behind the block", spec.block.place
+        )
     variables = [*spec.variables, *spec.after]
     declared = [*spec.inputs, *spec.outputs, *(step.name for step in variables)]
     for name in (*spec.imports, *tree.CONSTANTS):

@@ -519,7 +519,7 @@ def _assigned(target: ast.expr, value: ast.expr, at: At) -> list[Var]:
             if len(targets) == len(names) and not known & set(targets):
                 parts = zip(targets, values, names, strict=True)
                 return [Var(name, _expression(part, at), place=at(node)) for name, part, node in parts]
-    raise _NotPlainError("it sets something else than a name", at(target))
+    raise _NotPlainError("it sets something other than a name", at(target))
 
 
 def _expression(node: ast.expr, at: At) -> Expression:

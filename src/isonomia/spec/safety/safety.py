@@ -346,7 +346,7 @@ def _amount(node: nomos.Expression, known: _Meanings) -> str:
 def _ensured(item: nomos.Ensures, known: _Meanings) -> str:
     rate = "" if item.rate is None else f" in at least {item.rate * 100:g}% of cases"
     if item.noise is not None:
-        rate = f", or differ at most {item.noise * 100:g} percentage points more often than when asked again"
+        rate = f", or differ at most {item.noise * 100:g} percentage points more often than when queried again"
     pair = _pair(item.condition, known)
     if pair is not None:
         (what, record), way, (_, other) = pair

@@ -411,7 +411,7 @@ MISTAKES = [
     ('interventions = "changes", ', "", "expected with = {interventions = NAME"),
     ("P[prediction == 1 | sex == 'F']", "P[prediction == 1 | sex == 'F'", "line "),
     ('census = "people.csv"', 'census = "poeple.csv"', "Did you mean 'people.csv'"),
-    ('census = "people.csv"', 'census = "people.csv"\norder = "file"', "order does not go with this kind"),
+    ('census = "people.csv"', 'census = "people.csv"\norder = "file"', "order is not valid for this kind"),
     ('name = "strata"', 'name = "shares"', "'shares' is the name of another property"),
 ]
 
@@ -477,7 +477,7 @@ def test_an_option_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
     assert "epz" in (folder / "audit.toml").read_text().splitlines()[caught.value.place.line - 1]
 
 
-def test_a_misspelt_column_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
+def test_a_misspelled_column_in_a_table_of_its_own_is_pointed_at(folder: Path) -> None:
     _all_kinds(folder)
     head = ALL_KINDS[: ALL_KINDS.index("[[property]]")]
     body = (

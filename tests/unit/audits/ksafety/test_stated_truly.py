@@ -102,12 +102,12 @@ def test_cases_of_a_sample_and_random_ones_besides_are_told_apart() -> None:
     broken = check(CHOOSES + "ensures d1 + v > 1;\n", one_at_zero, people)
     cases = broken.details["cases"]
     assert (broken.answer, cases["tested"], cases["further"], broken.samples) == ("violated", 120, 40, 160)
-    assert broken.stopped == "all 120 cases of these rows were tried, and 40 random ones besides"
+    assert broken.stopped == "all 120 cases of these rows were tried, and 40 random ones in addition"
     assert any("is estimated from the 40 random cases, one of each row" in item for item in broken.remarks)
     kept = check(CHOOSES + "ensures d1 + v >= 1;\n", one_at_zero, people)
     cases = kept.details["cases"]
     assert cases["tested"] + cases["further"] == kept.samples
-    told = f"all 120 were tried. Of the population they are a sample, so that {cases['tested']:,} random cases were"
+    told = f"all 120 were tried. They are a sample of the population, so {cases['tested']:,} random cases were"
     assert any(told in item for item in kept.remarks)
 
 
@@ -120,5 +120,5 @@ def test_two_bounds_of_a_share_are_told_apart() -> None:
     by_itself = 1 - 0.05 ** (1 / 2000)
     assert verdict.answer == "undecided"
     assert verdict.interval[1] > by_itself
-    assert f"by itself proves that it holds for all but {by_itself:.3g} of the cases, at the risk 0.05" in told
-    assert told.endswith("the interval of the share has to be right after violations too, and is wider")
+    assert f"which proves that it holds for all but {by_itself:.3g} of the cases, at the risk 0.05" in told
+    assert told.endswith("the interval of the share must also cover the case of violations, so it is wider")

@@ -307,7 +307,7 @@ def test_the_table_is_given_as_every_kind_of_frame_and_as_json() -> None:
         list(pandas["group"])
         == polars["group"].to_list()
         == arrow["group"].to_pylist()
-        == ["everybody", "F", "M", "unknown"]
+        == ["all rows", "F", "M", "unknown"]
     )
     assert list(pandas.columns) == polars.columns == arrow.column_names
     assert pandas["impact_ratio"].dtype == float

@@ -54,7 +54,7 @@ def test_a_margin_can_be_proved() -> None:
 
 def test_without_a_margin_a_fair_world_is_undecided_and_the_verdict_says_why() -> None:
     verdict = iso.check(fairness(), population=iso.Sample(rows(FAIR, 800)), seed=1)
-    assert (verdict.answer, verdict.risk, verdict.stopped) == ("undecided", 0.0, "every row is used up")
+    assert (verdict.answer, verdict.risk, verdict.stopped) == ("undecided", 0.0, "the sample ran out")
     assert any("covers zero proves nothing" in remark for remark in verdict.remarks)
     assert any("without a margin no sample can prove fairness" in remark for remark in verdict.remarks)
     assert any("plug-in verdict" in remark and "no guarantee" in remark for remark in verdict.remarks)
@@ -99,7 +99,7 @@ def test_a_census_is_exact() -> None:
 
 def test_a_census_that_is_drawn_ends_with_everybody_where_draws_do_not_decide() -> None:
     verdict = iso.check(fairness(), population=iso.Census(rows(FAIR, 300), exact=False), seed=0)
-    assert (verdict.method, verdict.samples, verdict.stopped) == ("exact", 600, "everybody was counted")
+    assert (verdict.method, verdict.samples, verdict.stopped) == ("exact", 600, "all rows were counted")
     quick = iso.check(fairness(), population=iso.Census(rows(UNFAIR, 3000), exact=False), seed=0)
     assert (quick.method, quick.answer) == ("bets", "violated")
     assert quick.samples < 3000
@@ -136,7 +136,7 @@ def test_a_subgroup_with_nobody_to_compare_is_silent_in_a_sample_and_refused_in_
     people["sex"][people["school"] == "B"] = "F"
     verdict = iso.check(fairness(given=["school"]), population=iso.Sample(people), seed=0)
     assert verdict.answer == "violated"
-    assert any("nobody with sex='M' was sampled from school='B'" in remark for remark in verdict.remarks)
+    assert any("no row with sex='M' was sampled from school='B'" in remark for remark in verdict.remarks)
     assert verdict.details["subgroups"][1]["effects"][0]["plug_in"] is None
     assert verdict.details["subgroups"][1]["answer"] == "undecided"
     with raises(DataError, "school='B'", "M"):

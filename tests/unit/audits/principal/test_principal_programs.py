@@ -143,7 +143,7 @@ def test_subgroups_are_those_with_a_probability() -> None:
     assert named["A"]["answer"] == "violated"
     assert named["B"]["answer"] != "violated"
     assert np.sum(named["A"]["probabilities"]) / 2 == pytest.approx(0.25, abs=1e-8)
-    assert "nobody belongs to another combination" not in str(verdict)
+    assert "belongs to one of these combinations" not in str(verdict)
     assert (
         "probability 0.25" in iso.check(fairness(given=["school"], definition=3), None, world).view_text()
         if False

@@ -1,4 +1,4 @@
-"""Targets that the model may never give, because they are misspelt."""
+"""Targets that the model may never give, because they are misspelled."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def ask(target: Any, model: Any = grants, actions: Any = STEPS, people: Any = PE
 
 @pytest.mark.parametrize("actions", [STEPS, REAL])
 @pytest.mark.parametrize("claim", CLAIMS)
-def test_a_misspelt_target_leaves_either_claim_undecided(claim: Any, actions: Any) -> None:
+def test_a_misspelled_target_leaves_either_claim_undecided(claim: Any, actions: Any) -> None:
     verdict = ask("grantd", actions=actions, **claim)
     assert (verdict.answer, verdict.risk, verdict.counterexamples) == ("undecided", 0.0, ())
-    assert verdict.stopped == "no point that was checked has the target, which may be misspelt"
+    assert verdict.stopped == "no point that was checked has the target, which may be misspelled"
     assert "These people get 'denied', 'granted'. Did you mean 'granted'?" in verdict.remarks[0]
     assert verdict.details["counts"]["undecided"] == 3
 
 
 @pytest.mark.parametrize("target", [["grantd", "appproved"], "prediction == 'grantd' and income > 3"])
-def test_every_way_to_name_a_class_can_be_misspelt(target: Any) -> None:
+def test_every_way_to_name_a_class_can_be_misspelled(target: Any) -> None:
     assert ask(target, at_most=0.1).answer == "undecided"
 
 
-def test_what_everything_differs_from_may_be_misspelt_as_well() -> None:
+def test_what_everything_differs_from_may_be_misspelled_as_well() -> None:
     assert ask("prediction != 'grantd'", at_least=0.1).answer == "undecided"
     assert ask("prediction != 'granted'", at_least=0.1).answer == "holds"
 
@@ -70,7 +70,7 @@ def test_a_model_that_says_its_classes_leaves_no_doubt(claim: Any, answer: str) 
     assert ask("granted", Denies(), **claim).answer == answer
 
 
-def test_a_condition_that_names_no_class_cannot_be_misspelt() -> None:
+def test_a_condition_that_names_no_class_cannot_be_misspelled() -> None:
     level = lambda table: np.asarray(table["income"], dtype=float)  # noqa: E731
     assert ask((20, None), level, at_most=0.1).answer == "holds"
     assert ask("prediction > 20", level, at_least=0.1).answer == "violated"

@@ -173,4 +173,4 @@ def test_how_each_stream_is_drawn_is_told():
     lines = stream_remarks((exact, weighted, None))
     assert lines[0] == "people with luck > 9 are drawn directly, luck being drawn from within the condition"
     assert "kept in proportion to how probable that was for them" in lines[1]
-    assert lines[2] == "other people are drawn from everybody"
+    assert lines[2] == "other people are drawn from the whole population"

@@ -27,7 +27,7 @@ STATEMENTS = [
     ("«with a: pass»", "`with` cannot stand"),
     ("«del a»", "`del` cannot stand"),
     ("«assert b»", "use the mark `qualified(...)`"),
-    ("«a == 1»", "nothing becomes of this value: write `x = ...`"),
+    ("«a == 1»", "this value is not used: write `x = ...`"),
     ("«gaussian(0, 1)»", "nothing becomes of this draw"),
     ("«'a remark'»", "write a comment with `#`"),
     ("«print(a)»", "there is no mark `print`, only `sensitiveAttribute`"),

@@ -44,7 +44,7 @@ def test_max_int_has_a_value_without_being_declared() -> None:
         ("d1 = predict(x1)", "v1 = 3\n    d1 = predict(x1)", ("give it another name",)),
         ("getFeat(x1, 1)", "predict(x1)", ("can only be called in the block",)),
         ("d1 + v1", "predict(x1)", ("can only be called in the block",)),
-        ("ensures w >= 0;", "", ("nothing is ensured",)),
+        ("ensures w >= 0;", "", ("has no `ensures`",)),
         ("input x1;", "", ("at least one input",)),
     ],
 )

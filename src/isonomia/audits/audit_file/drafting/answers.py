@@ -270,17 +270,17 @@ def favourable_of(values: Sequence[Any], names: Sequence[str]) -> tuple[Any, str
     good = [value for value in values if spelled.get(value) in GOOD_VALUES or str(value).lstrip().startswith(">")]
     bad = [value for value in values if spelled.get(value) in BAD_VALUES or str(value).lstrip().startswith("<")]
     if len(good) == 1:
-        return good[0], "the better one by its name"
+        return good[0], "the better one, judging by its name"
     others = [value for value in values if value not in bad]
     if bad and len(others) == 1:
-        return others[0], "the other one is worse by its name"
+        return others[0], "the other one is worse, judging by its name"
     ordered = _in_order(values)
     telling = next((name for name in names if _tone(name)), None)
     if len(values) == 2 and telling is not None and not spelled:
         if _tone(telling) < 0:
             return ordered[0], f"{telling} sounds harmful by its name, so the smaller one is better"
         return ordered[-1], f"{telling} sounds good by its name, so the larger one is better"
-    return ordered[-1], "the larger one; nothing else tells, so check this first"
+    return ordered[-1], "the larger one; this is a guess, so check it first"
 
 
 def _tone(name: str) -> int:
@@ -324,7 +324,7 @@ def _at_least(
     limit, why = _limit(numbers[np.isfinite(numbers)]) if wanted is None else (_limit_meant(wanted), "you said so")
     text = number_text(limit)
     if smaller and wanted is None:
-        why = f"by its name it is what people pay, so less is better; {why}"
+        why = f"judging by its name it is what people pay, so less is better; {why}"
     better, worse = ("<=", ">") if smaller else (">=", "<")
     return FavourableDecision(f"{spelled} {better} {text}", f"{spelled} {worse} {text}", None, (), why, spelled, score)
 

@@ -126,7 +126,7 @@ def _role(basis: DraftBasis, name: str) -> str:
         parts.append("the answers that are audited")
     parts += [f"protected: {attribute.kind}" for attribute in basis.attributes if attribute.column == name]
     if basis.columns[name].identifier:
-        parts.append("tells people apart, and is not a group")
+        parts.append("identifies people, and is not a group")
     if basis.answers is not None and basis.answers.reads is not None:
         parts.append("read by the model" if name in basis.answers.reads else "not read by the model")
     return "; ".join([*parts, basis.columns[name].words()])
@@ -303,7 +303,7 @@ def _tried(claims: Sequence[Suggestion], basis: DraftBasis, actions: Interventio
         return tried
     last = _trial(fallback(basis), basis, rows, actions, meter.left)
     if not last.active:
-        raise DataError(f"nothing that a draft could claim can be checked. {last.doubt}")
+        raise DataError(f"no claim of the draft can be checked. {last.doubt}")
     return [last, *tried]
 
 
@@ -315,7 +315,7 @@ def _trial(
         return claim
     answers = basis.answers
     if answers is not None and queries < 1:
-        return claim.doubted("it was not tried: the rows that may be sent to the model are used up (--queries)")
+        return claim.doubted("it was not tried: the query limit is reached (--queries)")
     try:
         table = recorded_audit_file("draft", "\n".join(claim.lines()), {}).properties()[0]
         prop = property_of(table, {} if actions is None else {CHANGES: actions}, Permissions())

@@ -115,7 +115,7 @@ def _findings(by: tuple[str, ...], rows: list[GroupRow], highest: GroupRow, shar
             below.append(row.name)
     against = f"the rate of {highest.name}, the highest"
     # The guidelines are about race, sex and ethnic group, each by itself.
-    named = f"By {', '.join(by)}" + (" together, beyond what the guidelines ask" if len(by) > 1 else "")
+    named = f"By {', '.join(by)}" + (" together, beyond what the guidelines require" if len(by) > 1 else "")
     if not below:
         return [f"{named}: no group of at least {share} is selected at less than four fifths of {against}."]
     return [f"{named}: selected at less than four fifths of {against}: {'; '.join(below)}."]

@@ -24,7 +24,7 @@ FACTS = (
         date="must",
     ),
     RequiredFact("data_source", "where the data come from, and why they were used", "5-303 (a) (1)"),
-    RequiredFact("data_kind", "historical data or test data; of test data, why and how they were made", "5-302"),
+    RequiredFact("data_kind", "historical data or test data; for test data, why and how they were made", "5-302"),
     RequiredFact(
         "position", "the group into which the tool classifies people, or the position", "5-301 (b) (4)", False
     ),
