@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import inf, isfinite, log, nextafter, sqrt
 from typing import Protocol
@@ -66,6 +66,10 @@ DEPTH = 3
 LARGE = 200_000
 """With more draws of one rate than this, cells are cut once less often, which would otherwise take seconds. The limit
 is then one part in a hundred wider."""
+
+TOGETHER, CHOSEN = 16, 2**10
+"""How many pairs of rates are evaluated at a time, and the counts in a block of binomial coefficients that are kept.
+Changes cost only."""
 
 NEAR = 0.01
 """How precisely a limit is found, in standard deviations of the quantity. The proved side is returned: width only."""
@@ -320,6 +324,9 @@ def refuted_in_cells(
     edges = np.linspace(*box, FIRST_CELLS + 1)
     left, right = edges[:-1], edges[1:]
     for depth in range(depths + 1):
+        if depth == depths:  # one open cell is enough
+            parts_of = (slice(start, start + FIRST_CELLS) for start in range(0, len(left), FIRST_CELLS))
+            return not any(likely(left[part], right[part]).any() for part in parts_of)
         open_cells = likely(left, right)
         if not open_cells.any():
             return True
@@ -330,7 +337,7 @@ def refuted_in_cells(
         cuts = left[:, None] + (right - left)[:, None] * parts
         cuts[:, -1] = right
         left, right = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
-    return False
+    raise AssertionError("the last depth returns")
 
 
 # --------------------------------------------------------------------------------------------------------- two rates
@@ -348,6 +355,7 @@ class _TwoRates:
         table = self.table
         self.low = table.low
         self.z = max(-float(ndtri(self.order)), LEAST_Z)
+        self._guessed: list[float] = []
         self.level = self.delta - self.order * NUISANCE_SHARE
         shrunk = self._shrunk(table.yes, np.arange(2))
         self.centre = table.value(shrunk)
@@ -462,16 +470,46 @@ class _TwoRates:
         return refuted_in_cells(self._box, depths, likely, lambda across: self._some_rate_is_likely(c, across))
 
     def guesses(self, c: float) -> bool:
-        return not self._some_rate_is_likely(c, np.linspace(*self._box, 2 * FIRST_CELLS + 1))
+        if not self._guessed:
+            self._guessed = [-inf, inf]
+            self._enclose_limit()
+        below, above = self._guessed
+        if below < c < above:
+            self._guess(c)
+        return c <= self._guessed[0]
+
+    def _enclose_limit(self) -> None:
+        """Guess at four values near the limit, so that bisection asks about few others. It changes cost only.
+
+        In standard deviations of a normal variable, the guess is nearly linear.
+        """
+        first = max(self._border, self.low)
+        before = self._guess(first)
+        second = first - before * self.scale
+        after = self._guess(second) if isfinite(second) else before
+        limit = second - after * (second - first) / (after - before) if after != before else inf
+        for side in (-NEAR, NEAR) if isfinite(limit) else ():
+            self._guess(limit + side / 8.0 * self.scale)
+
+    def _guess(self, c: float) -> float:
+        """How likely A is at some rate with ``f = c``, in normal standard deviations beyond the level."""
+        most = self._most_likely(c, np.linspace(*self._box, 2 * FIRST_CELLS + 1))
+        level = self.level * (1.0 - 4.0 * SLACK)
+        place = 0 if most <= level else 1
+        self._guessed[place] = max(self._guessed[0], c) if place == 0 else min(self._guessed[1], c)
+        return float(ndtri(most) - ndtri(level))
 
     def _some_rate_is_likely(self, c: float, across: Floats) -> bool:
         """Whether A is likely enough at one of these rates, with the other rate such that ``f = c``."""
+        return self._most_likely(c, across) > self.level * (1.0 - 4.0 * SLACK)
+
+    def _most_likely(self, c: float, across: Floats) -> float:
+        """The greatest probability of A at these rates; 0 where ``f = c`` is impossible at all of them."""
         along = self._along(c, across)
         possible = along >= 0.0
         if not possible.any():
-            return False
-        result = self._probability(np.minimum(along[possible], 1.0), across[possible])
-        return bool(np.any(result > self.level * (1.0 - 4.0 * SLACK)))
+            return 0.0
+        return float(self._probability(np.minimum(along[possible], 1.0), across[possible]).max())
 
     def _along(self, c: float, across: Floats) -> Floats:
         """The rate along at which the quantity is ``c``: 1 or more where all keep it below, negative if none does."""
@@ -483,7 +521,11 @@ class _TwoRates:
         return np.asarray(missing / slope)
 
     def _probability(self, along: Floats, across: Floats) -> Floats:
-        """``P(A)`` at pairs of rates, up to the counts that are left out."""
+        """``P(A)`` at pairs of rates, up to the counts that are left out; a few pairs at a time, to save memory."""
+        if len(along) > TOGETHER:
+            starts = range(0, len(along), TOGETHER)
+            parts = [(along[first : first + TOGETHER], across[first : first + TOGETHER]) for first in starts]
+            return np.concatenate([self._probability(*part) for part in parts])
         start, least = self._least
         n = self.table.n
         first, columns = binomial_probabilities(n[self.across], across, self._left_out)
@@ -495,8 +537,9 @@ class _TwoRates:
             n[self.along], along, self._left_out, int(wanted.min(initial=least.max()))
         )
         tail = np.zeros((len(along), rows.shape[1] + 1))
-        tail[:, :-1] = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1]
-        return np.asarray(np.einsum("ij,ij->i", columns, tail[:, np.clip(wanted - lowest, 0, rows.shape[1])]))
+        np.cumsum(rows[:, ::-1], axis=1, out=tail[:, 1:])
+        beyond = np.take(tail, np.clip(rows.shape[1] + lowest - wanted, 0, rows.shape[1]), axis=1)
+        return np.asarray(np.einsum("ij,ij->i", columns, beyond))
 
 
 def count_window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
@@ -512,6 +555,13 @@ def count_window(n: float, low: float, high: float, left_out: float) -> tuple[in
     return int(max(np.floor(n * low - widest), 0.0)), int(min(np.ceil(n * high + widest), n))
 
 
+@lru_cache(maxsize=16)
+def _log_choose(n: float, first: int, beyond: int) -> Floats:
+    """The logarithm of how many ways there are to choose so many of n, for a range of counts that searches share."""
+    counts = np.minimum(np.arange(first, beyond, dtype=float), n)
+    return np.asarray(gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0))
+
+
 def binomial_probabilities(n: float, rates: Floats, left_out: float, least: int = 0) -> tuple[int, Floats]:
     """The first count, of those wanted, that is not negligible, and the probabilities from there on, a row per rate."""
     # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
@@ -519,7 +569,8 @@ def binomial_probabilities(n: float, rates: Floats, left_out: float, least: int 
     first, last = count_window(n, float(inside.min()), float(inside.max()), left_out)
     first = max(first, least)
     counts = np.arange(first, last + 1, dtype=float)
-    choose = gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0)
+    part = first // CHOSEN
+    choose = _log_choose(n, part * CHOSEN, (last // CHOSEN + 1) * CHOSEN)[first - part * CHOSEN :][: len(counts)]
     never = np.log1p(-inside)
     logs = np.multiply.outer(np.log(inside) - never, counts)
     logs += (n * never)[:, None]
