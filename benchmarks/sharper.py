@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 import isonomia as iso
+from isonomia.audits.measure.limits import IntervalMethod
+from isonomia.audits.measure.ordered import HeldScores
 from isonomia.engine.loop import Schedule
 from isonomia.evidence.binomial import lower_limit, planned_lower_limit
 from isonomia.evidence.confidence_sequences import mean_ends
@@ -295,6 +297,57 @@ def _named(rate: float, seed: int) -> set[str]:
     return {item.group for item in iso.groups.search(sample, list(people), claim, depth=2)}
 
 
+def scoring_rate(tables: int, boundary: int) -> Iterator[Line]:
+    """The interval of a group's share above the median in ``measure``, over the asymptotic one."""
+
+    def drawn(rng: np.random.Generator, n: int, share: float, moved: float, spread: float) -> tuple[Any, Floats]:
+        own = rng.random(n) < share
+        return own, rng.normal(size=n) * np.where(own, spread, 1.0) + moved * own
+
+    def counted(made: IntervalMethod, own: Any, scores: Floats) -> tuple[Floats, Floats]:
+        about = HeldScores([], [scores]).at(made.ranks_about_median(len(scores)))
+        cuts = [float(np.median(scores)), *sorted({float(np.nextafter(about[0], -np.inf)), *about})]
+        above = [[float((scores[who] > cut).sum()) for cut in cuts] for who in (own, ~own)]
+        return np.asarray(above), np.asarray([own.sum(), (~own).sum()], dtype=float)
+
+    made = IntervalMethod(DELTA, "once", exact=False)
+    before = {0.5: ("2.9 to 3.5", "at most 1.4"), 0.1: ("1.4 to 2.1", "")}
+    for share, (old, aim) in before.items():
+        for name, moved, spread in (("", -0.5, 1.0), (", half as spread", 0.0, 0.5), (", twice as spread", 0.0, 2.0)):
+            rng, widths = np.random.default_rng(4), []
+            for _ in range(tables):
+                own, scores = drawn(rng, 1_000, share, moved, spread)
+                (low, *_), (high, *_) = made.scoring(*counted(made, own, scores))
+                middle = float(np.median(scores))
+                density = [np.exp(-0.5 * ((middle - at) / wide) ** 2) / wide for at, wide in ((moved, spread), (0, 1))]
+                k, yes = share * density[0] / (share * density[0] + (1 - share) * density[1]), scores > middle
+                influence = (own * (yes - yes[own].mean()) - k * (yes - 0.5)) / own.mean()
+                widths.append((high - low) / (3.92 * float(influence.std()) / sqrt(1_000)))
+            what = f"scoring rate of a group of {share:.0%} of 1,000{name}: width over the asymptotic one"
+            yield Line(what, f"{np.mean(widths):.2f}", old, "1 (not guaranteed)", "", "" if name else aim)
+    for name, share, moved, spread in (
+        ("even", 0.5, 0.0, 1.0), ("rare", 0.05, 0.5, 1.0), ("about the median", 0.2, 0.0, 0.02),
+        ("high", 0.3, 2.0, 1.0), ("tied", 0.3, -0.2, 1.0),
+    ):  # fmt: skip
+        rng, missed, narrower = np.random.default_rng(6), 0, 0
+        own, scores = drawn(np.random.default_rng(1), 2_000_000, share, moved, spread)
+        tied = (lambda x: np.round(x)) if name == "tied" else (lambda x: x)
+        truth = float((tied(scores) > np.median(tied(scores)))[own].mean())
+        for _ in range(boundary):
+            own, scores = drawn(rng, 100, share, moved, spread)
+            above, n = counted(made, own, tied(scores))
+            if n[0] == 0:
+                continue
+            (low, *_), (high, *_) = made.scoring(above, n)
+            rate = above[0, 0] / n[0]
+            missed += not low <= truth <= high
+            narrower += not rate - 0.8 * (rate - low) <= truth <= rate + 0.8 * (high - rate)
+        if boundary:
+            found = f"{100 * missed / boundary:.1f} in a hundred of {boundary:,}"
+            found = f"{found}; {100 * narrower / boundary:.1f} if 20% narrower"
+            yield Line(f"the scoring rate of a group of 100 is missed: {name}", found, aim=f"at most {100 * DELTA:g}")
+
+
 MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {
     "group-against-everyone": group_against_everyone,
     "one-mean": one_mean,
@@ -302,6 +355,7 @@ MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {
     "everyone-at-once": everyone_at_once,
     "planned-looks": planned_looks,
     "planted-pair": planted_pair,
+    "scoring-rate": scoring_rate,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from simulation import REPETITIONS, most_errors
@@ -74,29 +76,78 @@ def test_ratios_to_a_clear_highest_group_are_as_narrow_as_to_one_that_is_named()
     assert high - low < 1.03 * (named_high - named_low)
 
 
-@pytest.mark.parametrize("mix", ["even", "at the median"])
-def test_shares_above_the_median_miss_no_more_often_than_the_risk_says(mix: str) -> None:
-    """Also where all of a group lies near the median: then the error of the median moves its share the most."""
-    rng, repetitions, missed, ratio_missed = np.random.default_rng(3), 1000, 0, 0
-    low_end, width = (0.0, 1.0) if mix == "even" else (0.4955, 0.01)
-    # A fifth of all are of the group, even between its ends; the others between 0 and 1. So half of all lie below m:
-    m = (0.5 + 0.2 * low_end / width) / (0.2 / width + 0.8)
-    truth = 1.0 - (m - low_end) / width, 1.0 - m
-    made = limits()
-    for _ in range(repetitions):
-        group, scores = (rng.random(300) > 0.2).astype(int), rng.random(300)
-        scores[group == 0] = low_end + width * scores[group == 0]
-        held, rank = HeldScores([], [scores]), made.rank_below_median(300)
-        below, above = held.at([rank, 301 - rank])
-        cuts = (above, float(np.median(scores)), below)
-        counts = [np.bincount(group[scores > cut], minlength=2).astype(float) for cut in cuts]
-        n = np.bincount(group, minlength=2).astype(float)
-        low, high = made.scoring(counts[0], counts[2], n)
+SPREAD = {"even": (0.0, 1.0), "at the median": (0.4955, 0.01), "highest": (0.55, 0.45), "tied": None}
+"""A fifth of all are of the group, with scores even over this range; the others between 0 and 1."""
+
+
+def people_with_scores(mix: str, rng: np.random.Generator, n: int) -> tuple[Any, Any, tuple[float, float]]:
+    """Who is in the group, the scores, and the shares above the median of the group and of the others."""
+    own, scores, spread = rng.random(n) < 0.2, rng.random(n), SPREAD[mix]
+    if spread is None:
+        # The median is 1, which three quarters of the group have.
+        scores = np.digitize(scores, [0.45, 0.7]).astype(float)
+        scores[own] = np.digitize(rng.random(int(own.sum())), [0.05, 0.8])
+        return own, scores, (0.2, 0.3)
+    low, width = spread
+    scores[own] = low + width * scores[own]
+    median = (0.5 + 0.2 * low / width) / (0.2 / width + 0.8)
+    return own, scores, (1.0 - (median - low) / width, 1.0 - median)
+
+
+def counted_about_median(made: IntervalMethod, own: Any, scores: Any) -> tuple[Any, Any]:
+    """How many of the group and of the others lie above the median and the values about it; and how many there are."""
+    held, n = HeldScores([], [scores]), len(scores)
+    about = held.at(made.ranks_about_median(n))
+    cuts = [float(np.median(scores)), *sorted({float(np.nextafter(about[0], -np.inf)), *about})]
+    above = [[float((scores[who] > cut).sum()) for cut in cuts] for who in (own, ~own)]
+    return np.asarray(above), np.asarray([own.sum(), (~own).sum()], dtype=float)
+
+
+@pytest.mark.parametrize("looks", ["once", "any"])
+@pytest.mark.parametrize("mix", SPREAD)
+def test_shares_above_the_median_miss_no_more_often_than_the_risk_says(mix: str, looks: str) -> None:
+    """Also where all of a group lies near the median, or at it: the error of the median moves its share the most."""
+    rng, repetitions, missed, ratio_missed, made = np.random.default_rng(3), 36, 0, 0, limits(looks)
+    for number in range(repetitions):
+        own, scores, truth = people_with_scores(mix, rng, 70)
+        above, n = counted_about_median(made, own, scores)
+        low, high = made.scoring(above, n)
         missed += not low[0] <= truth[0] <= high[0]
-        (_, first, last), _ = made.scoring_ratios((counts[0], counts[1], counts[2]), n, [0, 1], 1)
-        ratio_missed += not first <= truth[0] / truth[1] <= last
+        assert low[0] <= above[0, 0] / max(n[0], 1.0) <= high[0]
+        if number % 4:
+            continue
+        (_, first, last), _ = made.scoring_ratios(above, n, [0, 1], 1)
+        ratio_missed += first is not None and last is not None and not first <= truth[0] / truth[1] <= last
     assert missed <= most_errors(repetitions, DELTA)
-    assert ratio_missed <= most_errors(repetitions, DELTA)
+    assert ratio_missed <= most_errors(repetitions // 4, DELTA)
+
+
+@pytest.mark.parametrize(("n", "most"), [(1_000, 1.55), (24_000, 2.0)])
+def test_shares_above_the_median_have_intervals_not_far_from_the_asymptotic_ones(n: int, most: float) -> None:
+    rng, made, widths = np.random.default_rng(8), IntervalMethod(0.05, "once", exact=False), []
+    for _ in range(4):
+        own = rng.random(n) < 0.5
+        scores = rng.normal(size=n) - 0.5 * own
+        low, high = made.scoring(*counted_about_median(made, own, scores))
+        above = scores > np.median(scores)
+        influence = own * (above - above[own].mean()) - 0.5 * (above - 0.5)
+        widths.append((high[0] - low[0]) / (3.92 * influence.std() / np.sqrt(n) / 0.5))
+    assert np.mean(widths) < most
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_limits_of_shares_above_the_median_rise_with_every_score_that_does(reverse: bool) -> None:
+    """One after the other, people of the group move above everybody; the limit starts at 0 and ends near 1."""
+    rng, limits_found, n = np.random.default_rng(9), [], 400
+    own = rng.random(n) < 0.3
+    for moved in (-1.5, -0.5, 0.0, 0.5, 1.5):
+        scores = rng.normal(size=n) + moved * own
+        made = limits()
+        low, high = made.scoring(*counted_about_median(made, own, scores))
+        limits_found.append(high[0] if reverse else low[0])
+    assert limits_found == sorted(limits_found)
+    assert limits_found[0] < 0.3
+    assert limits_found[-1] > 0.7
 
 
 MEANS = {

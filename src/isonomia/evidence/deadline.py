@@ -86,11 +86,14 @@ ROUNDING = 1e-9
 change a verdict: without it, rounding could make a valid limit invalid."""
 
 
-def batch_sizes(total: int) -> Iterator[int]:
-    """Sizes of batches that add up to a number of draws: small at first and at the end, where stakes change most."""
+def batch_sizes(total: int, part: float = 0.06) -> Iterator[int]:
+    """Sizes of batches that add up to a number of draws: small at first and at the end, where stakes change most.
+
+    Each has at most this part of what is left.
+    """
     done = 0
     while done < total:
-        size = max(1, min(int(0.06 * (total - done)), done // 2 + total // 128))
+        size = max(1, min(int(part * (total - done)), done // 2 + total // 128))
         yield size
         done += size
 
@@ -384,7 +387,7 @@ class DeadlineTest:
             if steady:
                 rate = sqrt(-2.0 * log(STEADY * self.order)) / spread
             else:
-                rate = _hazard(least * begun - need - AIM) / (spread * sqrt(1.0 - known.time[k]))
+                rate = hazard(least * begun - need - AIM) / (spread * sqrt(1.0 - known.time[k]))
                 rate[least >= need + (ROUNDING if alone else SURPLUS)] = 0.0
             # Each leaf's stakes are to add up to the same by the end of the batch, up to the slope.
             step, even = known.time[k + 1] - known.time[k], 1.0 / np.maximum(known.wanted[k], 1.0)
@@ -494,7 +497,7 @@ SECTIONS = 24
 """How many values are tried together in the search for the steady limit. Changes cost only."""
 
 
-def _hazard(log_chance: Floats) -> Floats:
+def hazard(log_chance: Floats) -> Floats:
     """``phi(z) / Phi(z)`` at the z with ``Phi(z)`` of this logarithm."""
     z = ndtri_exp(np.minimum(log_chance, log(0.999)))
     return np.asarray(np.exp(-0.5 * z * z - 0.5 * log(2.0 * np.pi) - log_ndtr(z)))

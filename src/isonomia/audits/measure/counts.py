@@ -419,14 +419,15 @@ class GroupCounts:
     cells
         How many have which decision (first) and which outcome: ``NO``, ``YES`` or ``MISSING``.
     above
-        How many have a score above the median's upper limit, the median, and its lower limit.
+        How many have a score above the median of these rows, and above each ascending value about it at which the
+        range of the population's median is cut.
     """
 
     by: tuple[str, ...]
     numbers: dict[str, NumberCounts] = field(default_factory=dict)
     groups: dict[tuple[int, ...], int] = field(default_factory=dict)
     cells: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3, 3), dtype=np.int64))
-    above: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    above: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 1), dtype=np.int64))
 
     def __post_init__(self) -> None:
         self.groups[(0,) * len(self.by)] = 0

@@ -10,9 +10,9 @@ have the full risk, since one fixed group decides, and groups that at a risk of 
 out. It is below a value if one of them is: each upper limit has a part of the risk, and the least of them counts. So a
 ratio is never bounded as if the reference had been chosen beforehand.
 
-*The median of all scores* is not known either. At a risk of ``gamma`` it lies between two of the scores that were seen.
-At the true median the count above it is binomial; between the two, it is least at the upper and greatest at the lower
-one, and so are its limits.
+*The median of all scores* is not known either. At a small risk it lies between two of the scores that were seen, and a
+group's share above it is bet on for every value between the two (:mod:`isonomia.evidence.median_shares`). Without bets,
+the count above the true median is binomial, and lies between the counts above the two.
 
 Intervals of a table whose rows belong together: each cluster is one draw, and one bet.
 """
@@ -33,6 +33,7 @@ from isonomia.evidence.cluster_claims import rate_limits, ratio_limits
 from isonomia.evidence.clusters import ClusterBatch
 from isonomia.evidence.confidence_sequences import anytime_interval, mean_ends, mean_interval
 from isonomia.evidence.looks import LookPlan, planned_report
+from isonomia.evidence.median_shares import SINGLY, share_above_limit
 from isonomia.evidence.one_look import RateFraction, lower_end, proves_above, upper_end
 from isonomia.populations.design import Clustering
 from isonomia.records.group_table import Estimate
@@ -44,7 +45,14 @@ RatioEnds = tuple[float | None, float | None, float | None]
 
 NUISANCE = 1.0 / 50.0
 """``gamma / delta``, as in :mod:`isonomia.evidence.one_look`: the share of the risk for telling which group may be the
-highest, or where the median may lie. Any share is valid."""
+highest. Any share is valid."""
+
+MEDIAN = 1.0 / 20.0
+"""The share of the risk for where the median may lie. Any share is valid; limits move by little with the median."""
+
+MOST, MARGIN = 200_000, 150
+"""Up to how many people shares above the median are bet on, and how many scores beyond the range of the median are
+counted. With more people there are the limits of counts alone, which take less time."""
 
 PARTS = np.diff(np.linspace(0.0, 1.0, 17) ** 2)
 """The sizes of the parts that a group is divided into at random, the first ones small: the stakes of a mean's interval
@@ -221,12 +229,12 @@ class IntervalMethod:
 
     # ------------------------------------------------------------------------------------- shares above the median
 
-    def rank_below_median(self, n: int) -> int:
-        """The scores of this rank from either end enclose the median of the population, at a risk of gamma; 0 for none.
+    def lowest_median_rank(self, n: int) -> int:
+        """The scores of this rank from either end enclose the median of the population; 0 for none. Ranks count from 1.
 
-        Ranks count from 1.
+        They do at a risk of ``MEDIAN`` of the whole.
         """
-        gamma, low, high = self.risk * NUISANCE, 0, n // 2 + 1
+        gamma, low, high = self.risk * MEDIAN, 0, n // 2 + 1
         # The least rank whose share may be a half: all scores of a lower rank lie below the median.
         while low < high:
             middle = (low + high) // 2
@@ -234,27 +242,81 @@ class IntervalMethod:
             low, high = (low, middle) if enough else (middle + 1, high)
         return low
 
-    def scoring(self, least: Floats, greatest: Floats, n: Floats, risk: float | None = None) -> tuple[Floats, Floats]:
-        """The intervals of shares above the median, from the counts above its upper and its lower limit."""
-        whole = self.risk if risk is None else risk
-        risk = whole * (1.0 - NUISANCE) / (1.0 if self.looks == "any" else 2.0)
-        return self._lower(least, n, risk), self._upper(greatest, n, risk)
+    def ranks_about_median(self, n: int) -> list[int]:
+        """Ascending ranks of the scores that cut the range of the median; none where there is nothing to enclose."""
+        low = 0 if self.exact else self.lowest_median_rank(n)
+        if low == 0:
+            return []
+        if self.looks == "any" or n > MOST:
+            return [low, n + 1 - low]
+        margin = MARGIN if n > SINGLY else 0
+        return list(range(max(low - margin, 1), min(n + 1 - low + margin, n) + 1))
+
+    def scoring(self, above: Floats, n: Floats, risk: float | None = None) -> tuple[Floats, Floats]:
+        """The intervals of shares above the median.
+
+        Parameters
+        ----------
+        above
+            By group, how many scores lie above the median of these rows, and above each cut of its range.
+        n
+            How many scores each group has.
+        risk
+            The probability with which an interval may miss; ``None`` for that of one interval.
+        """
+        share = above[:, 0] / np.maximum(n, 1.0)
+        if self.exact:
+            return share, share
+        if above.shape[1] == 1:
+            return np.zeros(len(n)), np.ones(len(n))
+        low, high = self._scoring_of_counts(above, n, risk)
+        if self._scoring_bets(n):
+            for group in np.flatnonzero(n).tolist():
+                low[group] = self._scoring_end(above, n, group, risk)
+                high[group] = 1.0 - self._scoring_end(above, n, group, risk, reverse=True)
+        return low, high
+
+    def _scoring_bets(self, n: Floats) -> bool:
+        return self.looks != "any" and float(n.sum()) <= MOST and len(n) <= MANY
+
+    def _scoring_risk(self, risk: float | None, sides: float) -> float:
+        """The risk of one limit, without that of the median's range."""
+        return (self.risk if risk is None else risk) * (1.0 - MEDIAN) / sides
+
+    def _median_range(self, above: Floats, n: Floats) -> slice:
+        """The bins between the cuts in which the median may lie: with at least half of all at most at its upper end."""
+        total, everybody = above[:, 1:].sum(axis=0), int(n.sum())
+        rank = self.lowest_median_rank(everybody)
+        return slice(int(np.sum(total > everybody - rank)), int(np.sum(total >= rank)) + 1)
+
+    def _scoring_of_counts(self, above: Floats, n: Floats, risk: float | None) -> tuple[Floats, Floats]:
+        """Intervals from the counts above both ends of the range of the median."""
+        each, inside = self._scoring_risk(risk, 1.0 if self.looks == "any" else 2.0), self._median_range(above, n)
+        return self._lower(above[:, inside.stop], n, each), self._upper(above[:, inside.start], n, each)
+
+    def _scoring_end(self, above: Floats, n: Floats, group: int, risk: float | None, *, reverse: bool = False) -> float:
+        """The lower limit of a group's share above the median, or at or below it, by bets; at most the share."""
+        bins = -np.diff(np.column_stack([n, above[:, 1:], np.zeros(len(n))]), axis=1)
+        own, estimate, risk = bins[group], float(above[group, 0] / n[group]), self._scoring_risk(risk, 2.0)
+        inside = self._median_range(above, n)
+        limit = share_above_limit(own, bins.sum(axis=0) - own, inside, risk, reverse=reverse)
+        return min(limit, 1.0 - estimate if reverse else estimate)
 
     def scoring_ratios(
-        self, counts: tuple[Floats, Floats, Floats], n: Floats, eligible: Sequence[int], reference: int | None
+        self, above: Floats, n: Floats, eligible: Sequence[int], reference: int | None
     ) -> list[RatioEnds]:
-        """Ratios of shares above the median: from the ends of two intervals with half the risk each.
-
-        ``counts`` are those above the upper limit of the median, above the median of these rows, and above the lower
-        limit.
-        """
-        least, above, greatest = counts
-        rates = np.where(n > 0, above / np.maximum(n, 1), np.nan)
+        """Ratios of shares above the median: from the ends of two intervals with half the risk each."""
+        rates = np.where(n > 0, above[:, 0] / np.maximum(n, 1), np.nan)
         able = [reference] if reference is not None else [group for group in eligible if n[group] > 0]
-        if self.exact:
-            return _ratios_of_ends(rates, rates, rates, rates, able)
-        low, high = self.scoring(least, greatest, n, self.risk / 2.0)
-        part, _ = self.scoring(least, greatest, n, self.risk / 2.0 / max(len(able), 1))
+        low, high = self.scoring(above, n, self.risk / 2.0)
+        if self.exact or above.shape[1] == 1:
+            return _ratios_of_ends(rates, low, high, low, able)
+        few = self.risk / 2.0 / max(len(able), 1)
+        part, _ = self._scoring_of_counts(above, n, few)
+        if self._scoring_bets(n) and able:
+            # All limits hold together, so only the one that promises most has to be sharp.
+            best = max(able, key=lambda group: part[group])
+            part[best] = max(part[best], self._scoring_end(above, n, best, few))
         return _ratios_of_ends(rates, low, high, part, able)
 
 

@@ -212,11 +212,10 @@ def _estimates(work: OnePass, counts: GroupCounts, limits: IntervalMethod) -> li
         for index in range(counts.size):
             result[index]["calibration"] = _mean(counts.numbers["mean_score"].gaps(index), (-1.0, 1.0), limits)
     if work.median is not None:
-        least, above, greatest, n = _above(counts)
-        share = above / np.maximum(n, 1.0)
-        low, high = (share, share) if limits.exact else limits.scoring(least, greatest, n)
+        above, n = counts.above.astype(float), _scored(counts)
+        low, high = limits.scoring(above, n)
         for index in range(counts.size):
-            result[index]["scoring_rate"] = _rate(above[index], n[index], low[index], high[index])
+            result[index]["scoring_rate"] = _rate(above[index, 0], n[index], low[index], high[index])
     return result
 
 
@@ -254,10 +253,9 @@ def _shares(work: OnePass, cells: NDArray[np.int64]) -> dict[str, tuple[Floats, 
     return {name: (yes.astype(float), n.astype(float)) for name, (yes, n) in result.items()}
 
 
-def _above(counts: GroupCounts) -> tuple[Floats, Floats, Floats, Floats]:
-    """By group: how many scores lie above the median's upper limit, the median, and its lower limit; and the total."""
-    least, above, greatest = counts.above.T.astype(float)
-    return least, above, greatest, counts.numbers["mean_score"].n.sum(axis=(1, 2)).astype(float)
+def _scored(counts: GroupCounts) -> Floats:
+    """How many of each group have a score."""
+    return np.asarray(counts.numbers["mean_score"].n.sum(axis=(1, 2)), dtype=np.float64)
 
 
 def _add_ratios(
@@ -277,8 +275,8 @@ def _add_ratios(
         _put(estimates, "impact_ratio", limits.ratios(yes, measured, large, reference), able, n)
         chosen["impact_ratio"] = _highest(estimates, "selection_rate", large) if reference is None else reference
     if work.median is not None:
-        least, above, greatest, n = _above(counts)
-        ratios = limits.scoring_ratios((least, above, greatest), n, large, reference)
+        n = _scored(counts)
+        ratios = limits.scoring_ratios(counts.above.astype(float), n, large, reference)
         _put(estimates, "scoring_ratio", ratios, able, n)
         chosen["scoring_ratio"] = _highest(estimates, "scoring_rate", large) if reference is None else reference
     return chosen

@@ -196,15 +196,15 @@ class OnePass:
                 event.close()
 
     def _order(self, scores: OrderedScores, limits: IntervalMethod) -> None:
-        """Find the median of the scores, the scores between which that of the population lies, and who is above."""
+        """Find the median of the scores, and who is above it and above scores about it."""
         n = scores.n
         if n == 0:
             return
-        rank = 0 if limits.exact else limits.rank_below_median(n)
-        *middle, low, high = scores.at([(n + 1) // 2, n // 2 + 1, max(rank, 1), n + 1 - max(rank, 1)])
-        self.median = float(np.mean(middle))
-        ends = (low, high) if rank else (self.median, self.median) if limits.exact else (-np.inf, np.inf)
-        for each, above in zip(self.groups, scores.above([ends[1], self.median, ends[0]]), strict=True):
+        first, second, *about = scores.at([(n + 1) // 2, n // 2 + 1, *limits.ranks_about_median(n)])
+        self.median = (first + second) / 2.0
+        # The median may be the lowest of these scores: nobody who has it lies outside the range.
+        cuts = sorted({*([float(np.nextafter(about[0], -np.inf))] if about else []), *about})
+        for each, above in zip(self.groups, scores.above([self.median, *cuts]), strict=True):
             each.above = above
 
     def _parts(self, name: str) -> Iterator[NDArray[Any]]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,13 +73,13 @@ class HeldScores:
 
     def above(self, cuts: Sequence[float]) -> list[NDArray[np.int64]]:
         """How many scores of each group lie above each value."""
-        found = [np.zeros((each.size, len(cuts)), dtype=np.int64) for each in self.groupings]
+        found = [np.zeros((each.size, len(cuts) + 1), dtype=np.int64) for each in self.groupings]
         for scores, several in zip(self.scores, self.groups, strict=True):
-            for column, cut in enumerate(cuts):
-                chosen = scores > cut
-                for counts, groups in zip(found, several, strict=True):
-                    counts[:, column] += np.bincount(groups[chosen], minlength=len(counts))
-        return found
+            level = np.searchsorted(np.sort(cuts), scores)
+            for counts, groups in zip(found, several, strict=True):
+                place = groups.astype(np.intp) * counts.shape[1] + level
+                counts += np.bincount(place, minlength=counts.size).reshape(counts.shape)
+        return [_above(counts, cuts) for counts in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +142,27 @@ class EngineScores:
         """How many scores of each group lie above each value."""
         import narwhals as nw
 
-        lines = sorted({cut for cut in cuts if np.isfinite(cut)})
-        levels = [nw.when(self.score > cut).then(nw.lit(1)).otherwise(nw.lit(0)) for cut in lines]
-        keys = {**self.keys, "\0level": reduce(add, levels, nw.lit(0))}
-        cells = group_cells(self.table.frame.filter(~self.score.is_null()), self.n, keys)
-        level = np.asarray(cells.table.column("\0level"), dtype=np.int64)
-        codes, found = self.attributes.read(cells.table), []
-        for each in self.groupings:
-            groups = each.place(codes, len(level))
-            chosen = [level > (lines.index(cut) if cut in lines else np.copysign(len(lines) + 1, cut)) for cut in cuts]
-            columns = [np.bincount(groups, cells.n * above, each.size) for above in chosen]
-            found.append(np.stack(columns, axis=-1).astype(np.int64))
-        return found
+        # Rows outside the cuts are counted on either side; of the few between them, each value is counted.
+        low, high, lines = min(cuts), max(cuts), np.sort(cuts)
+        inside, rows = (self.score > low) & (self.score <= high), self.table.frame.filter(~self.score.is_null())
+        side = nw.when(self.score > high).then(nw.lit(1)).otherwise(nw.lit(0))
+        outer = group_cells(rows.filter(~inside), self.n, {**self.keys, "\0value": side})
+        inner = group_cells(rows.filter(inside), self.n, {**self.keys, "\0value": self.score})
+        found = [np.zeros((each.size, len(cuts) + 1), dtype=np.int64) for each in self.groupings]
+        for cells in (outer, inner):
+            value = np.asarray(cells.table.column("\0value"), dtype=np.float64)
+            level = np.searchsorted(lines, value) if cells is inner else np.where(value > 0.0, len(cuts), 0)
+            codes = self.attributes.read(cells.table)
+            for counts, each in zip(found, self.groupings, strict=True):
+                place = each.place(codes, len(level)) * counts.shape[1] + level
+                counts += np.bincount(place, cells.n, counts.size).reshape(counts.shape).astype(np.int64)
+        return [_above(counts, cuts) for counts in found]
+
+
+def _above(levels: NDArray[np.int64], cuts: Sequence[float]) -> NDArray[np.int64]:
+    """How many lie above each cut, from how many lie above no, one, two and so on of the cuts in order."""
+    above = levels.sum(axis=1, keepdims=True) - np.cumsum(levels, axis=1)
+    return np.asarray(above[:, np.argsort(np.argsort(cuts, kind="stable"), kind="stable")])
 
 
 def _code(score: Expression, low: float, scale: float) -> Expression:
