@@ -142,20 +142,18 @@ class EngineScores:
         """How many scores of each group lie above each value."""
         import narwhals as nw
 
-        # Rows outside the cuts are counted on either side; of the few between them, each value is counted.
+        # Every value is counted of the few rows between the cuts; those on either side have one value.
         low, high, lines = min(cuts), max(cuts), np.sort(cuts)
-        inside, rows = (self.score > low) & (self.score <= high), self.table.frame.filter(~self.score.is_null())
-        side = nw.when(self.score > high).then(nw.lit(1)).otherwise(nw.lit(0))
-        outer = group_cells(rows.filter(~inside), self.n, {**self.keys, "\0value": side})
-        inner = group_cells(rows.filter(inside), self.n, {**self.keys, "\0value": self.score})
-        found = [np.zeros((each.size, len(cuts) + 1), dtype=np.int64) for each in self.groupings]
-        for cells in (outer, inner):
-            value = np.asarray(cells.table.column("\0value"), dtype=np.float64)
-            level = np.searchsorted(lines, value) if cells is inner else np.where(value > 0.0, len(cuts), 0)
-            codes = self.attributes.read(cells.table)
-            for counts, each in zip(found, self.groupings, strict=True):
-                place = each.place(codes, len(level)) * counts.shape[1] + level
-                counts += np.bincount(place, cells.n, counts.size).reshape(counts.shape).astype(np.int64)
+        above = nw.when(self.score > high).then(nw.lit(high + abs(high) + 1.0)).otherwise(self.score)
+        value = nw.when(self.score > low).then(above).otherwise(nw.lit(low))
+        keys = {**self.keys, "\0value": value}
+        cells = group_cells(self.table.frame.filter(~self.score.is_null()), self.n, keys)
+        level = np.searchsorted(lines, np.asarray(cells.table.column("\0value"), dtype=np.float64))
+        codes, found = self.attributes.read(cells.table), []
+        for each in self.groupings:
+            place = each.place(codes, len(level)) * (len(cuts) + 1) + level
+            counts = np.bincount(place, cells.n, each.size * (len(cuts) + 1)).astype(np.int64)
+            found.append(counts.reshape(each.size, len(cuts) + 1))
         return [_above(counts, cuts) for counts in found]
 
 
