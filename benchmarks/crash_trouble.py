@@ -60,12 +60,12 @@ def troubles(folder: Path, times: int, seed: int = 1) -> list[Trouble]:
     """Make each kind of trouble in a folder with a finished run ``whole``."""
     draw = random.Random(seed)
     return [
-        _counted("two runs at once end alike", [_two_at_once(folder)]),
-        _counted("power fails: sound, and the same verdicts", [_power(folder, draw, k) for k in range(times)]),
+        _counted("two concurrent runs give the same result", [_two_at_once(folder)]),
+        _counted("power failure: store intact, same verdicts", [_power(folder, draw, k) for k in range(times)]),
         _counted("a full disk is said, and gone on from", [_full(folder, draw, k) for k in range(times)]),
-        _counted("a file that cannot be written leaves the old one", _every_step(folder, kill=False)),
-        _counted("killed while writing a file: the old or the new one", _every_step(folder, kill=True)),
-        _counted("a clock set back changes nothing", [_clock(folder)]),
+        _counted("a failed write keeps the old file", _every_step(folder, kill=False)),
+        _counted("killed while writing a file: the old or the new file remains", _every_step(folder, kill=True)),
+        _counted("a clock set back has no effect", [_clock(folder)]),
         _counted("a folder that cannot be written is said", [_read_only(folder)]),
         _counted("a store that cannot be written can be read", [_closed(folder)]),
     ]

@@ -22,7 +22,7 @@ def limit(found: dict[str, Any]) -> Iterator[Figure]:
             if (rows := [row for row in found["rows"] if (row["delta"], row["method"]) == (delta, method)])
         }
         yield Figure(
-            f"draws over the least possible, 43 pairs of rates, risk {delta:g}",
+            f"draws relative to the theoretical minimum, 43 pairs of rates, risk {delta:g}",
             f"{mean['bets']:.2f}",
             f"VeriFair's rule {mean['verifair']:.1f}",
             mean["verifair"] / mean["bets"],

@@ -76,7 +76,7 @@ def main() -> None:
     given = parser.parse_args()
     sources = ("folder", "postgres") if given.source == "both" else (given.source,)
     results = [killed(source, given.kills // len(sources), given.seed) for source in sources]
-    print("| source | kills | after which more was counted | rows | judged | state bit for bit | alerts, printed |")
+    print("| source | kills | followed by more counts | rows | judged | state bit for bit | alerts, printed |")
     print("|---|---|---|---|---|---|---|")
     for each in results:
         same = "yes" if each.same_state else "NO"

@@ -73,7 +73,7 @@ class RecordedPopulation:
     def values(self, column: str) -> tuple[Value, ...]:
         """The values that occurred in a column."""
         if column not in self.known:
-            raise DataError(f"expected the values of {column!r} in the record, but they are not there")
+            raise DataError(f"expected the values of {column!r} in the record, but they are missing")
         return self.known[column]
 
     @property

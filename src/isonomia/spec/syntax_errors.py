@@ -231,7 +231,7 @@ def _outside_brackets(failure: _Failure) -> str | None:
     if token.type in {"PREDICTION", "SCORE", "OTHER", "DO", "MODEL"}:
         return f"`{token}` is about one person: wrap it in P[...] or E[...]"
     if token.type in {"STRING", "TRUE", "FALSE"}:
-        return f"{token} can only be compared inside P[...] or E[...]; out here stand numbers about the population"
+        return f"{token} can only be compared inside P[...] or E[...]; outside, write numbers about the population"
     return None
 
 
@@ -378,7 +378,7 @@ _WORDING = (
     (r"invalid non-printable character (.*)", r"the character \1 has no meaning here: is it a special blank?"),
     (r"leading zeros in .*", r"a number cannot begin with 0: leave the zeros out"),
     (r"unexpected unindent|unexpected EOF.*", r"something is missing before this"),
-    (r"Missing parentheses in call to '(.*?)'.*", r"there is no `\1`: a program draws and decides, and shows nothing"),
+    (r"Missing parentheses in call to '(.*?)'.*", r"there is no `\1`: a program cannot print"),
 )
 
 # What people write who come from other languages, and what to write here.

@@ -356,13 +356,13 @@ class WatchTerms:
 
 _MEANING = {
     True: "holds: it held for at least part of the period; if the rates never changed, it holds",
-    False: "violated: it failed for at least part of the period; whether it holds now is said for the last samples",
+    False: "violated: it failed for at least part of the period; see the last samples for whether it holds now",
     None: "undecided: it may have held the whole time, and it may have failed the whole time",
 }
 
 _EACH_HELD = (
     "undecided: each part of it held for at least part of the period, but perhaps never all parts at the same time; "
-    "whether it holds now is said for the last samples"
+    "the result for the last samples says whether it holds now"
 )
 
 
@@ -383,7 +383,7 @@ def _since(side: WatchedSide, claim: WatchedClaim, onset: Onset) -> float | None
 def _unseen(leaves: Sequence[Leaf], records: Sequence[LeafRecord]) -> tuple[str, ...]:
     """Remarks on groups without members and events that never happened: more often misspelled than impossible."""
     unseen = [
-        f"no sample so far informs {record.text}, so nothing is said about it: is it spelled as in the stream?"
+        f"no sample so far informs {record.text}, so there is no result for it: is it spelled as in the stream?"
         for record in records
         if not record.n
     ]

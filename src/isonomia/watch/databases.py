@@ -200,7 +200,7 @@ class PostgresTable:
                 address = os.environ.get(self.variable, "").strip()
                 if not address:
                     raise UsageError(
-                        f"expected how to connect to PostgreSQL in the environment variable {self.variable}, such as "
+                        f"expected the connection to PostgreSQL in the environment variable {self.variable}, such as "
                         "postgresql://name@host/database, but it is not set"
                     )
             self._connection = psycopg.connect(address, autocommit=True, application_name="isonomia watch")
@@ -231,8 +231,8 @@ def _refuse_restarted(source: SqliteTable | PostgresTable, newest: Any) -> None:
     if newest is not None and source._key is not None and _whole(newest, source.key, source.table) < source._key:
         raise DataError(
             f"the greatest {source.key!r} of {source.table!r} is {newest:,}, but rows up to {source._key:,} were read: "
-            "the keys have started again, or rows were deleted. New rows would not be noticed. Let the keys go on "
-            f"after {source._key:,}, or begin with a new store"
+            "the keys restarted, or rows were deleted. New rows would be missed. Continue "
+            f"the keys after {source._key:,}, or begin with a new store"
         )
 
 
@@ -296,7 +296,7 @@ def _refuse_repeated(source: SqliteTable | PostgresTable, key: int) -> NoReturn:
 
 def _whole(value: Any, key: str, table: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"expected a whole number that grows as the key {key!r} of {table!r}, but got {value!r}")
+        raise DataError(f"expected an increasing whole number as the key {key!r} of {table!r}, but got {value!r}")
     return value
 
 

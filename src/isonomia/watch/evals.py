@@ -117,7 +117,7 @@ class StopEarly:
             self._look([self._answers.get(each, self._planned[each]) for each in self._order])
         if self.verdict is None:
             return {"property": str(self.prop), "answer": "undecided", "samples": 0}
-        order = [] if self._shuffled else ["the dataset was not shuffled: its questions come in a random order anyway"]
+        order = [] if self._shuffled else ["the dataset was not shuffled: its questions are used in random order"]
         first = self.verdict.headline
         assert first is not None, "the verdict of a formula"
         return {

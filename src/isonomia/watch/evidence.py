@@ -187,7 +187,7 @@ def statistics_in(watch: Mapping[str, Any], terms: WatchTerms) -> WatchStatistic
         raise RecordError(f"expected statistics of {len(terms.sides)} half-spaces, but got {len(watch['sides'])}")
     samples = watch["samples"]
     if not 0 <= samples <= MAX_SAMPLES:
-        raise RecordError(f"expected a number of samples that a stream can have, but got {samples}")
+        raise RecordError(f"expected a number of samples that is possible in a stream, but got {samples}")
     start, number = window_start(samples, terms.window)
     return WatchStatistics(
         samples=samples,

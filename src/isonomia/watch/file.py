@@ -43,7 +43,7 @@ TOP: Mapping[str, TomlKey] = {
     "window": TomlKey("whole", "the number of last samples that *now* covers"),
     "seed": TomlKey("whole", "assigns samples to overlapping groups"),
     "budget": TomlKey("text", "the most rows that are ever sent to the model: '100000 queries'"),
-    "store": TomlKey("written", "the file that keeps the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
+    "store": TomlKey("written", "the file that stores the watch; default: .isonomia/NAME.sqlite next to NAME.toml"),
     "page": TomlKey("written", "a page that is rewritten at each update"),
     "source": TomlKey("table", "where decisions come from"),
     "outcomes": TomlKey("table", "outcomes that come late"),
@@ -60,11 +60,11 @@ PLACES: Mapping[str, TomlKey] = {
     ),
     "sqlite": TomlKey("data", "an SQLite file"),
     "postgres": TomlKey(
-        "database", "how to connect to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"
+        "database", "the connection to PostgreSQL, without a password: 'host=db dbname=hiring user=audit'"
     ),
-    "postgres_env": TomlKey("database", "the environment variable that says how to connect to PostgreSQL"),
+    "postgres_env": TomlKey("database", "the environment variable with the connection to PostgreSQL"),
     "table": TomlKey("text", "the table of the database"),
-    "key": TomlKey("text", "the column of the table with a whole number that grows from row to row"),
+    "key": TomlKey("text", "the column of the table with a whole number that increases from row to row"),
 }
 
 SOURCE: Mapping[str, TomlKey] = {
@@ -122,7 +122,7 @@ def read_watch_file(path: str | Path) -> AuditFile:
     checked = _checked(file, file_text(file, "a watch file", hint), FolderTexts(file.parent))
     if "source" not in checked.content:
         raise checked.error(
-            "expected where decisions come from: a table [source] with folder = 'decisions', sqlite, postgres or lines"
+            "expected the source of decisions: a table [source] with folder = 'decisions', sqlite, postgres or lines"
         )
     return checked
 
@@ -186,7 +186,7 @@ def outcomes_of(file: AuditFile, permissions: Permissions) -> StreamSource | Non
         return _source(entry, permissions, OUTCOMES)
     if file.content["source"].get("lines") == "jsonl":
         return None
-    raise entry.error("expected where outcomes come from: folder, sqlite or postgres, with table and key")
+    raise entry.error("expected the source of outcomes: folder, sqlite or postgres, with table and key")
 
 
 def described(file: AuditFile, permissions: Permissions) -> str | None:
@@ -222,7 +222,7 @@ def channels_of(file: AuditFile) -> list[AlertChannel]:
             key = error.name if error.name in ALERT else "webhook"
             raise entry.error(str(error), str(key)) from None
     elif "token_env" in entry.content:
-        raise entry.error("expected webhook with token_env: the token is sent to nothing else", "token_env")
+        raise entry.error("expected webhook with token_env: the token is only for the webhook", "token_env")
     return channels
 
 
@@ -252,7 +252,7 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
         if key in entry.content and key not in known:
             raise entry.error(f"{key} does not apply to {kind}", key)
         if key not in entry.content and key in known and key != "again":
-            what = "the table of the database" if key == "table" else "the column with a whole number that grows"
+            what = "the table of the database" if key == "table" else "the column with an increasing whole number"
             raise entry.error(f"expected {key}, {what}")
     value = str(entry.get(kind))
     late = entry.file.content.get("outcomes", {})
@@ -278,7 +278,7 @@ def _source(entry: FileTable, permissions: Permissions, brings: str) -> StreamSo
 def _check_address(entry: FileTable, kind: str, value: str) -> None:
     if kind == "postgres_env":
         if not value.isidentifier():
-            raise entry.error("expected the name of an environment variable, not what it holds", kind)
+            raise entry.error("expected the name of an environment variable, not its value", kind)
         return
     if "password" in value.lower() or ("://" in value and "@" in value and ":" in value.split("://")[1].split("@")[0]):
         raise entry.error(

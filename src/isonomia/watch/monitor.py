@@ -335,7 +335,7 @@ class Monitor:
                 new[each] = SeenSample(each, outcome, before.decided)
             if before.outcome is not None and outcome is not None:
                 same = json.loads(before.outcome) == json.loads(outcome)
-                fault = "the same as before" if same else "another than before, and the first counts"
+                fault = "the same as before" if same else "different from the first, which counts"
             elif not before.decided:
                 fault = "without a decision so far"
             else:
@@ -344,7 +344,7 @@ class Monitor:
                 faults.setdefault(fault, []).append(each)
         if part.alone and not matched and (self.source.ended or not self._reads_lines):
             raise DataError(
-                f"{part.label}: expected outcomes of samples that came before, but none of them has one of its "
+                f"{part.label}: expected outcomes of earlier samples, but none of them has one of its "
                 f"{plural(len(set(ids)), 'id')}, such as {first_few(ids, 3)}. No part of it was counted. Ids are "
                 "compared as text: 7, 7.0 and '7' are the same, and 007 is another"
             )
@@ -371,8 +371,8 @@ def _shareable(file: AuditFile) -> str:
     text = file.text.replace(address, f"https://{urlsplit(address).hostname}/...")
     if TomlText.parse(text, str(file.path)).content["alert"]["webhook"] == address:
         raise file.error(
-            "expected the address of the webhook as it is, without escapes, so that evidence can be written without "
-            "it; or name an environment variable, webhook_env",
+            "expected the address of the webhook without escapes, so that evidence can "
+            "omit it; or name an environment variable, webhook_env",
             "alert",
             "webhook",
         )
@@ -399,7 +399,7 @@ def judged(watch: Watch, part: SourcePart, *, leave_out: bool) -> tuple[Alert, .
             return watch.take_in(part.table, ids=part.ids, leave_out=leave_out)
         ids, (outcome, _) = ids_in(watch, part), watch.late_columns or ("", "")
         if outcome not in part.table.names:
-            raise DataError(f"expected the column {outcome!r} in outcomes that come late")
+            raise DataError(f"expected the column {outcome!r} in late outcomes")
         return watch.label(ids, part.table.column(outcome))
     except (DataError, SpecError) as error:
         raise DataError(f"{part.label}: {error}. No part of it was counted") from error

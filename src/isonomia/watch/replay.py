@@ -79,7 +79,7 @@ class RebuiltWatch:
         if source is None:
             return "the samples of this watch came from Python"
         if "lines" in source and not source.get("again", False):
-            return "this watch read standard input, of which nothing is kept"
+            return "this watch read standard input, which is not stored"
         return None
 
     @cached_property
@@ -119,7 +119,7 @@ def rebuilt_watch(evidence: EvidenceFile) -> RebuiltWatch:
         file = recorded_watch_file(audit["name"], audit["text"])
         model = recorded_model(evidence.checks[0].entries) if evidence.checks else None
         if model is None and "model" in file.content:
-            raise RecordError("the watch file names a model, but nothing that it said of itself is there")
+            raise RecordError("the watch file names a model, but its description is missing")
         terms = watch_of(file, Permissions(), model).terms
         described(file, Permissions())
     except (IsonomiaError, RecursionError, LookupError, TypeError, ValueError) as error:
@@ -291,7 +291,7 @@ def _compared(fresh: Watch, expected: bytes) -> list[str]:
         each.pop("queries", None)  # a cache answers the second time
     differences = []
     if stored["alerts"] != again["alerts"]:
-        differences.append(f"the store has {len(stored['alerts'])} alerts, reading again gave {again['alerts']}")
+        differences.append(f"the store has {len(stored['alerts'])} alerts, a second reading gave {again['alerts']}")
     if stored["samples"] != again["samples"]:
         differences.append(f"the store has judged {stored['samples']:,} samples, reading again {again['samples']:,}")
     if stored != again and not differences:

@@ -157,7 +157,7 @@ class FolderSource:
             raise DataError(f"expected the name of a file in {self.path}, but got {str(name)!r}")
         file = self.path / name
         if not file.is_file():
-            raise DataError(f"expected {file}, which was read before, but it is not there any more", name=file.name)
+            raise DataError(f"expected {file}, which was read before, but it is missing", name=file.name)
         part = self._part(file, str(entry["file"]))
         if part is not None:
             yield part
@@ -180,7 +180,7 @@ class FolderSource:
 
     def _part(self, file: Path, name: str) -> SourcePart | None:
         if self.inside is not None and not file.resolve().is_relative_to(self.inside):
-            raise DataError(f"{file} leads out of the folder of the watch file, to {file.resolve()}: --allow-outside")
+            raise DataError(f"{file} leaves the folder of the watch file, for {file.resolve()}: --allow-outside")
         try:
             before = _stamp(file.stat())
             digest, table = _digest(file), read_rows(file)

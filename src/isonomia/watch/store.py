@@ -237,8 +237,8 @@ class WatchStore:
         )
         if changed.rowcount != 1:
             raise RecordError(
-                f"another process has gone on with {self.path} in the meantime, and nothing was counted twice: let one "
-                "process at a time watch"
+                f"another process has continued {self.path} in the meantime; nothing was counted twice: run "
+                "one watch process at a time"
             )
         self._revision += 1
 

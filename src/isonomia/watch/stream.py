@@ -164,8 +164,8 @@ def _listed(values: Mapping[str, Sequence[Value]]) -> Callable[[Column], tuple[V
     def of(column: Column) -> tuple[Value, ...]:
         if column.name not in values:
             raise SpecError(
-                f"expected the values of {column.name!r}, since the property says something for each of them and a "
-                f"stream may have more tomorrow: list them, values={{{column.name!r}: [...]}}",
+                f"expected the values of {column.name!r}, since the property says something for each of them and "
+                f"new values may appear later: list them, values={{{column.name!r}: [...]}}",
                 column.place,
             )
         return tuple(values[column.name])
@@ -183,8 +183,8 @@ def _comparisons(formula: Formula, prop: Property) -> Iterator[Comparison]:
                 yield from _comparisons(operand, prop)
         case _:
             raise SpecError(
-                f"expected comparisons joined by 'and' to watch, but got {to_text(formula)}: watch its parts as "
-                "properties of their own"
+                f"expected comparisons joined by 'and' to watch, but got {to_text(formula)}: watch its "
+                "parts as separate properties"
             )
 
 
@@ -196,14 +196,14 @@ def _half_spaces(comparison: Comparison, ranges: Ranges) -> tuple[HalfSpace, ...
             f"ratio of two, but {to_text(comparison)} is not"
         )
     if not hypothesis.polytopes or not hypothesis.polytopes[0].half_spaces:
-        raise SpecError(f"expected something that can change to watch, but arithmetic decides {to_text(comparison)}")
+        raise SpecError(f"expected a property that data can change, but arithmetic decides {to_text(comparison)}")
     return hypothesis.polytopes[0].half_spaces
 
 
 def _side(half_space: HalfSpace, ranges: Ranges, restarts: RestartWeights) -> WatchedSide:
     channels = channels_for(half_space.leaves, (None,), ranges)
     if channels is None:
-        raise SpecError("expected fewer rates of one group in one comparison to watch: state some of them apart")
+        raise SpecError("expected fewer rates of one group in one comparison to watch: state some of them separately")
     coefficients = dict(half_space.coefficients)
     factors = tuple(tuple(coefficients[leaf] for leaf in channel.leaves) for channel in channels)
     ends = [
@@ -326,7 +326,7 @@ class PendingSamples:
     def __init__(self, outcome: str | None, id: str | None, patience: int | None) -> None:  # noqa: A002
         if outcome is None or id is None:
             raise UsageError(
-                "expected both outcome and id for outcomes that come late: the column of the outcome, and the one that "
+                "expected both outcome and id for late outcomes: the column of the outcome, and the one that "
                 "identifies samples"
             )
         if patience is not None and (isinstance(patience, bool) or not isinstance(patience, int) or patience < 1):

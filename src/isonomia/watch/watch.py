@@ -352,7 +352,7 @@ class Watch:
             allowed = self._meter.queries
             raise BudgetTooSmallError(
                 f"this update has {people.rows:,} rows for the model, which was sent {self.queries:,} before, but the "
-                f"budget of the watch is {allowed:,.12g} queries: nothing of it was sent. Allow more to go on",
+                f"budget of the watch is {allowed:,.12g} queries: none of them was sent. Allow more to continue",
                 self.queries + people.rows,
                 allowed,
             ) from spent
@@ -453,8 +453,8 @@ class Watch:
                 )
             if content["watches"] != self._identity():
                 raise RecordError(
-                    "expected the state of a watch over the same properties, groups and risks, but it is of another: "
-                    f"{content['watches']!r}"
+                    "expected the state of a watch over the same properties, groups and risks, but it belongs "
+                    f"to another: {content['watches']!r}"
                 )
             self.samples = int(content["samples"])
             self._meter.was(int(content["queries"]))

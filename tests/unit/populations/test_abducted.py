@@ -134,7 +134,7 @@ def test_an_equation_that_cannot_be_undone_is_named_with_the_reason(equations, n
     model = iso.Causal({**equations, "y": "gaussian(0, 1)"})
     assert list(model.cannot_be_undone) == [name]
     assert reason in model.cannot_be_undone[name]
-    with pytest.raises(SpecError, match=rf"equation of '{name}' cannot be undone: .*{reason}"):
+    with pytest.raises(SpecError, match=rf"equation of '{name}' cannot be inverted: .*{reason}"):
         model.counterfactual(table(model, 3), y=1.0)
 
 

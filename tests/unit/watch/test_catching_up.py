@@ -187,7 +187,7 @@ def test_one_odd_id_does_not_matter_to_the_others(tmp_path: Path) -> None:
     assert warnings == [
         "00.csv: 1 outcome without a decision so far: x",
         "00.csv: 1 outcome the same as before: 7",
-        "00.csv: 1 outcome another than before, and the first counts: 8",
+        "00.csv: 1 outcome different from the first, which counts: 8",
     ]
     assert monitor.store.unmatched() == 1
 

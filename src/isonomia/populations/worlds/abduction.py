@@ -60,7 +60,7 @@ def abduct(world: World, people: Mapping[str, Array], rows: int) -> StoredNoise:
     reasons = not_invertible(world)
     if reasons:
         name, reason = next(iter(reasons.items()))
-        raise SpecError(f"the equation of {name!r} cannot be undone: {reason}", name=name)
+        raise SpecError(f"the equation of {name!r} cannot be inverted: {reason}", name=name)
     noise = StoredNoise(rows, np.random.default_rng(0), observed={})
     frame = PathFrame(rows, WorldRun(rows, noise.rng, noise), dict(people))
     with np.errstate(all="ignore"):

@@ -183,7 +183,7 @@ def _arithmetic(expression: program.BinaryOperation) -> Evaluate:
     def divide(frame: PathFrame) -> Any:
         divisor = in_double_precision(right(frame))
         if not np.all(divisor):
-            raise located("expected a divisor other than 0, but some people have 0: test it by an `if`", expression)
+            raise located("expected a divisor other than 0, but some people have 0: test it with an `if`", expression)
         return in_double_precision(left(frame)) / divisor
 
     return divide

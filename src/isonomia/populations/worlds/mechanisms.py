@@ -210,8 +210,8 @@ def mechanism_of(target: str, equation: Callable[..., Any] | Equation | Additive
     parents = tuple(name for name in parameters if name != "noise")
     if isinstance(written, Equation) and written.inverse is not None and "value" in parents:
         raise UsageError(
-            f"expected parents of {target!r} other than 'value', by which its inverse is given the value to undo: "
-            "rename the variable 'value'",
+            f"expected parents of {target!r} other than 'value', which is the inverse's parameter for "
+            "the value: rename the variable 'value'",
             name="value",
         )
     if isinstance(written, Additive) and "noise" in parameters:

@@ -252,7 +252,7 @@ def compare(relation: str, left: Value, right: Value, cell: DrawCell) -> Iterato
 
 def _number(value: Value) -> LinearForm:
     if isinstance(value, str):
-        raise NotExactError("a text stands where a number is needed")
+        raise NotExactError("text where a number is needed")
     return LinearForm(Fraction(int(value))) if isinstance(value, bool) else value
 
 
@@ -260,7 +260,7 @@ def _true(value: Value) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) or value.slopes or value.constant not in {0, 1}:
-        raise NotExactError("a number that is neither 0 nor 1 stands where true or false is needed")
+        raise NotExactError("a number other than 0 and 1 where true or false is needed")
     return value.constant == 1
 
 
@@ -311,7 +311,7 @@ def _around(mean: LinearForm, variance: Fraction, site: Site, cell: DrawCell) ->
     if known is None:
         return mean + LinearForm(Fraction(0), {site: Fraction(1)}), cell.drawing(site, _normal_draw(variance))
     if not isinstance(known, NormalDraw):
-        raise NotExactError(f"{site[0]!r} is drawn from steps on one way and from a normal distribution on another")
+        raise NotExactError(f"{site[0]!r} is drawn from steps on one path and from a normal distribution on another")
     return mean + LinearForm(Fraction(0), {site: _root(variance / known.variance)}), cell
 
 
@@ -341,7 +341,7 @@ def _step(draw: StepDraw, site: Site, cell: DrawCell) -> Iterator[Way]:
                 slope = (d - c) / (b - a)
                 yield LinearForm(c - slope * a, {site: slope}), part
     else:
-        raise NotExactError(f"{site[0]!r} is drawn from steps on one way and from a normal distribution on another")
+        raise NotExactError(f"{site[0]!r} is drawn from steps on one path and from a normal distribution on another")
 
 
 Span: TypeAlias = tuple[Fraction, Fraction]
@@ -436,4 +436,4 @@ def row_values(row: Row, way: ProgramPath, answer: Answer | None, cell: DrawCell
                     for less, side in compare("<", a, b, after):
                         yield a if less == (function == "min") else b, side
         case _:
-            raise NotExactError("the property asks for a score, or for a second person")
+            raise NotExactError("the property uses a score, or a second person")

@@ -77,8 +77,8 @@ class WorldRun:
             first = int(np.argmin(np.isfinite(noise)))
             row = first if frame.origin is None else int(frame.origin[first])
             raise DataError(
-                f"what {site[0]!r} would have been for the person of row {row} hangs on noise that their values tell "
-                "nothing about; ask about people whose equation draws it, or about people drawn from the model",
+                f"what {site[0]!r} would have been for the person of row {row} depends on noise that the "
+                "row does not identify; choose people whose equation draws it, or draw people from the model",
                 name=site[0],
                 row=row,
             )

@@ -136,7 +136,7 @@ def _too_rare(direction: GroupDirection | None, among: Row | None, proposed: int
     )
     return (
         f"expected people with {conditions}, but among {proposed:,} draws there were {accepted:,}: the condition is "
-        "too rare to wait for; draw such people directly, Generator({condition: draw})"
+        "too rare; draw such people directly, Generator({condition: draw})"
     )
 
 
@@ -180,10 +180,10 @@ def stream_remarks(directions: Sequence[GroupDirection | None]) -> tuple[str, ..
             continue
         names = " and ".join(direction.directed)
         how = (
-            f"{names} being drawn from within the condition"
+            f"{names} being drawn under the condition"
             if direction.exact
-            else f"{names} being drawn from within the condition, and each person kept in proportion to how probable "
-            "that was for them"
+            else f"{names} being drawn under the condition, and each person accepted in proportion to "
+            "its probability for them"
         )
         lines.append(f"people with {to_text(direction.condition)} are drawn directly, {how}")
     return tuple(lines)

@@ -100,7 +100,7 @@ def refuse_mediators(version: Do) -> None:
     for item in version.items:
         if isinstance(item, AsIf):
             raise SpecError(
-                f"{item.name!r} as it would have been cannot be drawn on a device: leave device out",
+                f"{item.name!r} in a counterfactual cannot be drawn on a device: leave device out",
                 item.place,
                 name=item.name,
             )
@@ -274,10 +274,7 @@ class _TensorRun:
         largest = LARGEST[self.noise.precision]
         if value.bound < largest or isinstance(value.data, bool | int | float):
             return value
-        message = (
-            "a number grew beyond what can be computed, and no comparison with it would mean anything: give the "
-            "variables another scale"
-        )
+        message = "a number overflowed, so comparisons with it are meaningless: rescale the variables"
         self._note(~self.noise.torch.isfinite(value.data), taken, message, expression)
         return _Value(value.data, largest)
 
@@ -333,7 +330,7 @@ class _TensorRun:
             bound = left.bound * right.bound if expression.sign == "*" else inf
         if expression.sign != "/":
             return self._safe(_Value(SIGNS[expression.sign](left.data, right.data), bound), taken, expression)
-        message = "expected a divisor other than 0, but some people have 0: test it by an `if`"
+        message = "expected a divisor other than 0, but some people have 0: test it with an `if`"
         if isinstance(right.data, float):
             if right.data == 0:
                 always = self.noise.torch.ones(1, dtype=self.noise.torch.bool, device=self.noise.device.name)

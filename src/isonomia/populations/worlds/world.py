@@ -99,8 +99,7 @@ class World:
                 yield
         except FloatingPointError:
             raise DataError(
-                "a number grew beyond what can be computed, and no comparison with it would mean anything: give the "
-                "variables another scale"
+                "a number overflowed, so comparisons with it are meaningless: rescale the variables"
             ) from None
 
     def rerun(
@@ -258,7 +257,7 @@ def check_version(world: World, version: Do) -> None:
 def _need_equation(world: World, item: Setting | AsIf) -> None:
     if item.name not in world.names:
         raise SpecError(
-            f"there is no equation of {item.name!r}, so what would have been had it been otherwise is not known."
+            f"there is no equation of {item.name!r}, so its counterfactuals are unknown."
             f"{nearest(item.name, world.names)}",
             item.place,
             name=item.name,
@@ -290,14 +289,14 @@ def _check_mediator(world: World, item: AsIf) -> None:
     for parent in sorted(world.read_by_mediator(item)):
         if parent not in world.names:
             raise SpecError(
-                f"{item.name!r} reads {parent!r}, which some people do not have, so it cannot stay as it is: set "
-                "it on every way",
+                f"{item.name!r} reads {parent!r}, which some people do not have, so it cannot be held "
+                "fixed: set it on every path",
                 item.place,
             )
         if max_assignments(world.statements, parent) > 1:
             raise SpecError(
-                f"{item.name!r} reads {parent!r}, which is set more than once on the way, so it is not clear "
-                "which of its values stays as it is: give the later value another name",
+                f"{item.name!r} reads {parent!r}, which is set more than once, so it "
+                "is ambiguous which value is held fixed: give the later value another name",
                 item.place,
                 name=item.name,
             )
@@ -318,7 +317,7 @@ def world_of(equations: Mapping[str, Any]) -> World:
             )
         if name == "noise":
             raise UsageError(
-                "expected another name than 'noise', by which functions ask for noise: rename the variable",
+                "expected another name than 'noise', which is the parameter for noise: rename the variable",
                 name=name,
             )
     unknown: dict[str, Kind | None] = dict.fromkeys(equations)
@@ -377,7 +376,7 @@ def _ordered(parents: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     except CycleError as error:
         circle = " -> ".join(error.args[1])
         raise UsageError(
-            f"expected equations of which each reads only earlier ones, but they go round: {circle}",
+            f"expected equations of which each reads only earlier ones, but there is a cycle: {circle}",
             name="equations",
         ) from None
 

@@ -407,7 +407,7 @@ def _numbers(operands: tuple[Expression, ...], look_up: Lookup) -> Kind:
         kind = kind_of(operand, look_up)
         if kind not in ("number", None):
             message = f"{_shown(operand)} is {_IN_WORDS[kind]}, but a number is needed here"
-            hint = ": turn it into 1 or 0 by an `if`" if kind == "truth" else ": compare it by `==` or `!=`"
+            hint = ": turn it into 1 or 0 with an `if`" if kind == "truth" else ": compare it by `==` or `!=`"
             raise SpecError(message + hint, operand.place)
     return "number"
 

@@ -207,7 +207,7 @@ def implies_after(transform: str | Callable[..., Any], *, ask: str = "predict", 
     lines.append("ensures d2 == v1 ==> d1 == v1;")
     options.setdefault("name", f"right after {name} implies right before")
     answer = _ANSWERS[ask]
-    claim = f"Where the {answer} is right after {name}, the {answer} of the input as it was is right too."
+    claim = f"Where the {answer} is right after {name}, the {answer} of the original input is right too."
     return replace(property("\n".join(lines) + "\n", functions=functions, **options), claim=claim)
 
 

@@ -32,7 +32,7 @@ def said(before: str, ensures: str, runs: str = RUNS) -> str:
         ),
         (
             iso.safety.implies_after("blur", label="digit"),
-            "Where the prediction is right after blur, the prediction of the input as it was is right too.",
+            "Where the prediction is right after blur, the prediction of the original input is right too.",
         ),
     ],
 )

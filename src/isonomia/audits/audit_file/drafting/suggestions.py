@@ -360,7 +360,7 @@ def _invariance(basis: DraftBasis, attribute: ProtectedAttribute) -> Facts | Non
         return None
     options = {"feature": attribute.column, **({} if answers.predictions is not None else {"ask": "score"})}
     doubt = "few" if basis.table.rows < THRESHOLDS["min_people"] else "" if attribute.values else "range"
-    reads = "The model reads it." if answers.reads is not None else "The model is given it, and may read it."
+    reads = "The model reads it." if answers.reads is not None else "The model gets it, and may read it."
     return {"attribute": attribute, "options": options, "reads": reads, "rows": basis.table.rows, "doubt": doubt}
 
 
