@@ -172,7 +172,7 @@ def test_everybody_who_should_know_is_told(folder: Path) -> None:
 
 
 BAD = [
-    (["--resume"], "there is none of the file as it is"),
+    (["--resume"], "no run has the file"),
     (["--junit", "no/such/folder/x.xml"], "expected a file that can be written for --junit"),
     (["--records", "people.csv"], "expected a folder for records"),
 ]

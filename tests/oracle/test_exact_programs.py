@@ -196,7 +196,7 @@ def test_a_tie_that_floats_cannot_tell_is_undecided_at_once() -> None:
     assert verdict.leaves[0].low < 0.5 < verdict.leaves[0].high
     assert verdict.headline is not None
     assert verdict.headline.settled is None
-    assert any("move it by a little" in remark for remark in verdict.remarks)
+    assert any("move it slightly" in remark for remark in verdict.remarks)
 
 
 # ---------------------------------------------------------------------------- what cannot be proved

@@ -190,7 +190,7 @@ def test_a_linkage_by_at_most_so_much_moves_what_nobody_can_act_on() -> None:
 
 
 def test_such_a_target_must_not_be_actionable_as_well() -> None:
-    with pytest.raises(UsageError, match="moves 'b' by an amount of its own"):
+    with pytest.raises(UsageError, match="moves 'b' by its own amount"):
         Interventions(AB, (Linkage("a", ("b",), (1,), "<="),))
 
 

@@ -174,7 +174,7 @@ def test_the_first_screen_says_which_model_which_data_what_came_of_it_and_what_t
     assert "2 properties: 1 is violated, 1 holds. Violated: as often." in head
     assert "What to do next" in head
     assert re.search(r'<li>[^<]*<a href="#property-1"><bdi>as often', head.partition("What to do next")[2])
-    exact = "Everything that the claim speaks of was looked at and counted"
+    exact = "Every case of the claim was counted"
     assert text.count(exact) == 1  # the method is explained once, and not in every section
     assert text.count('<a href="#methods">') == 2
 

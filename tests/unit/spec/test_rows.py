@@ -167,7 +167,7 @@ def test_an_empty_batch_gives_empty_answers():
         ("sex + 1 > 2", 0, ["`sex` is text; expected a number"]),
         ("'a' * 2 > age", 0, ["'a' is text; expected a number"]),
         ("1 == 'a'", 0, ["1 and 'a' cannot be compared"]),
-        ("sex", 0, ["`sex` is text, so it is not a condition by itself"]),
+        ("sex", 0, ["`sex` is text, so it is not a condition"]),
         ("age + 1", 0, ["`age + 1` is not a condition"]),
         ("'a'", 0, ["is not a condition"]),
         ("nowhere == 1", 0, ["there is no column `nowhere`"]),

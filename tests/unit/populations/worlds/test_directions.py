@@ -172,5 +172,5 @@ def test_how_each_stream_is_drawn_is_told():
     exact, weighted = (direction_for(WORLD, parse_condition(text)) for text in ("luck > 9", "pay > 15"))
     lines = stream_remarks((exact, weighted, None))
     assert lines[0] == "people with luck > 9 are drawn directly, luck being drawn under the condition"
-    assert "kept in proportion to how probable that was for them" in lines[1]
+    assert "accepted in proportion to its probability for them" in lines[1]
     assert lines[2] == "other people are drawn from the whole population"

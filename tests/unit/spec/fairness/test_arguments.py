@@ -75,7 +75,7 @@ REFUSED = {
     "one person's": (lambda: individual(col("age"), share=0.9), "but it is `age`"),
     "a number": (lambda: individual(3, share=0.9), "distance must be scales of columns"),
     "no columns": (lambda: individual(max, share=0.9), "columns must say which columns"),
-    "columns": (lambda: individual({"age": 1}, share=0.9, columns=["age"]), "columns go with a Python function only"),
+    "columns": (lambda: individual({"age": 1}, share=0.9, columns=["age"]), "columns is only for a Python function"),
 }
 
 

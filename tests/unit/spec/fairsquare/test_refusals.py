@@ -7,9 +7,9 @@ from isonomia.spec.fairsquare import read_program
 
 # Lines of popModel after `a = gaussian(0, 1)` and `b = a > 0`, with the trouble between « and »; then the reason.
 STATEMENTS = [
-    ("«for i in a: pass»", "a `for` loop cannot stand in a program: write its statements out"),
+    ("«for i in a: pass»", "a `for` loop cannot stand in a program: repeat its statements"),
     ("«while b: pass»", "a `while` loop cannot stand"),
-    ("«import math»", "an import cannot stand in a program: a program stands alone"),
+    ("«import math»", "an import cannot stand in a program: a program can call"),
     ("«from math import pi»", "an import cannot stand"),
     ("x = f(b=1, 2«)»", "this cannot be read: positional argument follows keyword argument"),
     ("«a += 1»", "`a += ...` cannot stand in a program: write `a = a + ...`"),
