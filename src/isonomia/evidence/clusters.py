@@ -10,7 +10,7 @@ mean of a number that is bounded as long as clusters are.
 *Two leaves.* ``a1 * theta1 + a2 * theta2 <= b`` is the union, over all values ``p`` of the second leaf, of the pairs
 of statements ``s1 * (theta1 - q(p)) <= 0`` and ``s2 * (theta2 - p) <= 0``, where ``s`` is the sign of ``a`` and
 ``q(p) = (b - a2 * p) / a1``. Each pair has one factor per cluster, ``1 + l1 * s1 * sum1 (x - q) + l2 * s2 * sum2 (x -
-p)`` with ``l1, l2 >= 0``, whatever the two sums have to do with each other. The union is refuted when every ``p`` is.
+p)`` with ``l1, l2 >= 0``, however the two sums depend on each other. The union is refuted when every ``p`` is.
 The values of ``p`` are cut into cells, and all ``p`` of a cell have the same stakes. Then every factor is affine in
 ``p``, the logarithm of the wealth is concave in ``p``, and so it is least at one of the two ends of its cell: looking
 at the ends covers every ``p`` between them. A cell is cut in two where it is wider than the precision of the data; at
