@@ -89,7 +89,7 @@ def test_two_runs_are_compared_by_the_numbers_of_their_headlines(content: dict[s
     _replay(content)
     done = CliRunner().invoke(app, ["compare", "evidence.json", "evidence.json"], env={"COLUMNS": "200"})
     assert done.exit_code == 0
-    assert "0.75 in [0.75, 0.75] >= 0.9" in " ".join(done.output.split())
+    assert "0.75 in [0.75, 0.75], must be >= 0.9" in " ".join(done.output.split())
 
 
 def test_a_property_that_could_not_be_checked_is_told_and_exit_code_2(content: dict[str, Any]) -> None:

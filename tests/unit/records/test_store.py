@@ -203,7 +203,7 @@ def test_what_is_damaged_is_said_to_be(store: Store, what: str) -> None:
     journal.close()
     with sqlite3.connect(store.path) as connection:
         connection.execute(damage)
-    with raises(RecordError, "runs.sqlite", "what"):
+    with raises(RecordError, "runs.sqlite", "damaged"):
         read(store)
 
 
