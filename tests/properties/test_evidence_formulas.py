@@ -14,6 +14,7 @@ from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.normal_form import AllOf, AnyOf, Atom, normal_form
 from isonomia.evidence.protocol import LeafTally
 from isonomia.evidence.region import Region, decide
+from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import (
     Arithmetic,
     Column,
@@ -27,6 +28,7 @@ from isonomia.spec.tree import (
     Not,
     Power,
     Rate,
+    leaves_of,
 )
 
 few = settings(derandomize=True, deadline=None, max_examples=300)
@@ -245,3 +247,30 @@ def test_branch_and_bound_agrees_with_projections_on_linear_formulas(formula, co
     )
     if searched is not None:
         assert not (at_centre.false if searched else at_centre.true)[0]
+
+
+@given(
+    st.tuples(*[st.floats(-3, 3).map(lambda x: round(x, 3))] * 3),
+    st.sampled_from(["<=", ">="]),
+    st.sampled_from([(0.0, 1.0), (-2.0, 5.0), (100.0, 101.0)]),
+    st.integers(0, 2**32 - 1),
+)
+def test_polytopes_cover_a_comparison_with_a_square_and_little_more(numbers, relation, ends, seed):
+    linear, square, limit = numbers
+    assume(min(abs(linear), abs(square)) > 0.01)
+    formula = parse_formula(f"{linear} * E[t] + {square} * E[s] ** 2 {relation} {limit}")
+    t, s = leaves_of(formula)
+    ranges = {t: ends, s: ends}
+    hypothesis = hypothesis_of(formula, ranges, positive=True, cover=True)
+    assert hypothesis_of(formula, ranges, positive=True) is None
+    assert hypothesis is not None
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        point = {leaf: float(rng.uniform(*ends)) for leaf in (t, s)}
+        x = point[s]
+        value = linear * point[t] + square * x * x - limit
+        outside = value if relation == "<=" else -value
+        if outside <= 0.0:
+            assert hypothesis.contains(point)
+        elif outside > 0.001 * abs(square) * ((x - ends[0]) * (ends[1] - x) + 0.01 * (ends[1] - ends[0]) ** 2):
+            assert not hypothesis.contains(point)

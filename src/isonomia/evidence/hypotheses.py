@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from math import prod
 
 import numpy as np
@@ -30,6 +30,9 @@ from isonomia.spec.tree import Comparison, Constant, Each, Extreme, Formula, Jun
 MAX_POLYTOPES = 2048
 """How many convex pieces a hypothesis may have before the confidence region takes over: each needs its own test.
 Changes power and cost only."""
+
+COVER = 64
+"""Parts of the range of a squared leaf, in each of which a line replaces the square. Changes power and cost only."""
 
 ROUNDING = 1e-12
 """A comparison that is impossible by no more than this relative margin counts as possible: decimal fractions are
@@ -92,7 +95,9 @@ class Hypothesis:
         return any(polytope.contains(point) for polytope in self.polytopes)
 
 
-def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], *, positive: bool) -> Hypothesis | None:
+def hypothesis_of(
+    formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], *, positive: bool, cover: bool = False
+) -> Hypothesis | None:
     """Write the set where a formula is true (or, with ``positive=False``, false) as a union of polytopes.
 
     Parameters
@@ -103,6 +108,9 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
         The lowest and highest possible value of each leaf.
     positive
         Which of the two sets to return. Both are closed, so they share their boundary.
+    cover
+        Whether a comparison with squares of leaves is written as polytopes that *cover* the set: then what refutes them
+        refutes it, but a point in one of them need not be in it.
 
     Returns
     -------
@@ -117,7 +125,7 @@ def hypothesis_of(formula: Formula, ranges: Mapping[Leaf, tuple[float, float]], 
     """
     form = normal_form(formula, ranges, positive=positive)
     try:
-        pieces = _pieces(form, ranges)
+        pieces = _pieces(form, ranges, cover=cover)
     except _NotLinearError:
         return None
     if len(pieces) > MAX_POLYTOPES:
@@ -276,21 +284,23 @@ def _atoms(form: Normal) -> Iterator[Atom]:
                 yield from _atoms(part)
 
 
-def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tuple[HalfSpace, ...]]:
+def _pieces(form: Normal, ranges: Mapping[Leaf, tuple[float, float]], *, cover: bool) -> list[tuple[HalfSpace, ...]]:
     """Disjunctive form: a list of intersections."""
     match form:
         case Atom(quantity=quantity):
-            return _linear(as_fraction(quantity), ranges)
+            return _linear(as_fraction(quantity), ranges, cover=cover)
         case AnyOf(parts=parts):
-            return [piece for part in parts for piece in _pieces(part, ranges)]
+            return [piece for part in parts for piece in _pieces(part, ranges, cover=cover)]
         case AllOf(parts=parts):
-            options = [_pieces(part, ranges) for part in parts]
+            options = [_pieces(part, ranges, cover=cover) for part in parts]
             if prod(len(option) for option in options) > MAX_POLYTOPES:
                 raise _NotLinearError
             return [tuple(dict.fromkeys(chain.from_iterable(choice))) for choice in product(*options)]
 
 
-def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> list[tuple[HalfSpace, ...]]:
+def _linear(
+    fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]], *, cover: bool = False
+) -> list[tuple[HalfSpace, ...]]:
     """Clear the denominator of ``fraction >= 0``; a factor of unknown sign splits it into two cases."""
     sign, unknown = 1.0, []
     for factor in fraction.factors:
@@ -302,6 +312,8 @@ def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> l
     if len(unknown) > 1:
         raise _NotLinearError
     numerator = scaled(fraction.numerator, sign)
+    if not unknown and cover and not is_linear(numerator):
+        return [piece for cells in _covered(numerator, ranges) for piece in _at_least_zero(cells, ranges)]
     if not unknown:
         return _at_least_zero([numerator], ranges)
     (factor,) = unknown
@@ -309,6 +321,31 @@ def _linear(fraction: Fraction, ranges: Mapping[Leaf, tuple[float, float]]) -> l
         *_at_least_zero([factor, numerator], ranges),
         *_at_least_zero([scaled(factor, -1.0), scaled(numerator, -1.0)], ranges),
     ]
+
+
+def _covered(polynomial: Polynomial, ranges: Mapping[Leaf, tuple[float, float]]) -> Iterator[list[Polynomial]]:
+    """Cover ``polynomial >= 0`` by linear inequalities, one list of them for each part of a squared leaf's range.
+
+    Between ``a`` and ``b`` a square is at most its chord, ``(a + b) x - a b``, and at least its tangent in the middle;
+    either is off by at most ``(b - a)**2 / 4``. Parts are narrower near the ends of the range, so that this is at most
+    0.06% of the largest variance that a number with this mean can have.
+    """
+    squares = {monomial: c for monomial, c in polynomial.items() if len(monomial) > 1}
+    if len(squares) != 1:
+        raise _NotLinearError
+    ((square, coefficient),) = squares.items()
+    if len(square) > 2 or len(set(square)) > 1:
+        raise _NotLinearError
+    low, high = ranges[square[0]]
+    ends = low + (high - low) * 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, COVER + 1)))
+    ends[0], ends[-1] = low, high
+    slack = ROUNDING * abs(coefficient) * max(abs(low), abs(high)) ** 2
+    for first, last in pairwise(ends.tolist()):
+        line = {monomial: c for monomial, c in polynomial.items() if len(monomial) < 2}
+        line[square[:1]] = line.get(square[:1], 0.0) + coefficient * (first + last)
+        below = first * last if coefficient > 0 else (0.5 * (first + last)) ** 2
+        line[()] = line.get((), 0.0) - coefficient * below + slack
+        yield [line, {square[:1]: 1.0, (): -first}, {square[:1]: -1.0, (): last}]
 
 
 def _at_least_zero(

@@ -165,6 +165,15 @@ def test_a_formula_that_is_not_linear_is_decided_by_a_region() -> None:
         iso.check(text, hires(0.5, 0.5), iso.Generator(people), method="bets")
 
 
+def test_a_variance_is_bet_on_and_by_a_region_where_groups_overlap() -> None:
+    verdict = iso.check("E[x * x] - E[x] ** 2 <= 0.1", population=iso.Generator(people), ranges={"x": (0, 1)}, seed=1)
+    assert (verdict.answer, verdict.method) == ("holds", "bets")
+    assert any("square" in remark for remark in verdict.remarks)
+    overlapping = "E[x * x | sex == 'F'] - E[x | race == 'a'] ** 2 >= 0.9"
+    verdict = iso.check(overlapping, population=iso.Generator(people), ranges={"x": (0, 1)}, seed=1)
+    assert (verdict.answer, verdict.method) == ("violated", "region")
+
+
 def test_every_group_is_compared() -> None:
     text = "for g in race except 'a': abs(P[x < 0.4 | race == g] - P[x < 0.4 | race == 'a']) <= 0.1"
     verdict = iso.check(text, population=iso.Generator(people), delta=1e-3, seed=1)

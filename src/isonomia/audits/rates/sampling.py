@@ -200,7 +200,7 @@ def _evidence(check: Check[Property], question: RatesQuestion, formula: Formula)
     streams, delta = check.population.streams, check.delta
     if check.method == "verifair":
         return verifair_for(question.formula, leaves, ranges, streams, delta)
-    bets = None if check.method == "region" else bets_for(formula, ranges, streams, delta)
+    bets = None if check.method == "region" else bets_for(formula, ranges, streams, delta, cover=True)
     if bets is None and check.method == "bets":
         raise UsageError(
             f"expected a property that is linear in the rates for method='bets', but got {check.prop}: use "
@@ -213,8 +213,7 @@ def _schedule(check: Check[Property], question: RatesQuestion, evidence: Evidenc
     """The requested schedule, with smaller batches where they cost nothing or where VeriFair's rule needs them.
 
     Where every draw informs every channel, the first batches may be as small as possible. VeriFair's rule looks after
-    every draw; batches that grow by half a percent stop within half a percent of it. Where more rows may come, the
-    batches of an earlier look are the first ones of a later.
+    every draw; batches that grow by half a percent stop as near. Where more rows may come, earlier batches come first.
     """
     schedule = check.schedule
     sizes = facts_of(check.population).batch_sizes
@@ -223,16 +222,17 @@ def _schedule(check: Check[Property], question: RatesQuestion, evidence: Evidenc
         return schedule.of_sizes(sizes)
     if evidence.decision(evidence.begin()) is None:
         schedule = replace(schedule, first=max(schedule.first, min(_soonest(check.delta), 64)))
+    if isinstance(evidence, BetEvidence) and evidence.covered:  # a look takes as long as a hundred rows
+        schedule = replace(schedule, growth=max(schedule.growth, 1.1), early=max(schedule.early, 1.25))
     if check.method == "verifair":
         growth = min(schedule.growth, 1.005)
         schedule = replace(check.schedule, growth=growth, early=growth)
     groups = {(channel.stream, channel.given, channel.fold) for channel in evidence.channels}
-    streams = {stream for stream, _, _ in groups}
-    if 0 < len(groups) == len(streams):
+    if 0 < len(groups) == len(streams := {stream for stream, _, _ in groups}):
         schedule = replace(schedule, first=max(len(streams), model_facts(check.model).least_batch))
     looks, order = earlier_looks(check.population)
-    each = 2 if Other() in question.asked else 1
-    whole = order == "file" and not _bets_row_by_row(check, question, evidence)
+    each, whole = 2 if Other() in question.asked else 1, order == "file"
+    whole = whole and not _bets_row_by_row(check, question, evidence)
     return schedule.along([rows // each for rows in looks], whole=whole)
 
 
