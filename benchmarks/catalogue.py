@@ -94,6 +94,7 @@ ELSEWHERE = {
     "clusters": "error rates by the thousand of rows that belong together, which take an hour",
     "labels": "error rates by the thousand of few labels with a judge, which take half an hour",
     "evals": "paired verdicts, judges and an agent on stored results, with counts that do not change",
+    "paired_runs": "error rates by the thousand of recorded runs that are paired, which take an hour",
     "floors": "a trial of the lowest versions of dependencies, which passes or fails",
     "floor_loaders": "part of floors",
     "crash": "a trial of the store, which passes or fails",

@@ -196,7 +196,7 @@ OPTIONS: Mapping[str | None, Mapping[str, OptionDisplay]] = {
         ),
         "before": OptionDisplay(_EITHER, "BEFORE", positional=True, complete=names_of_runs),
         "after": OptionDisplay(_EITHER, "AFTER", positional=True, complete=names_of_runs),
-        "margin": OptionDisplay("Evals: how much worse the second may be.", "SHARE", min=0.0),
+        "margin": OptionDisplay("How much worse the second may be.", "SHARE", min=0.0),
         "value": OptionDisplay("Evals: the column with the results; default: correct, or score.", "COLUMN"),
         "on": OptionDisplay("Evals: the column that identifies a question.", "COLUMN"),
         "scale": OptionDisplay(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from isonomia.audits.paired_runs import PairedProperty
     from isonomia.populations import Sample
     from isonomia.records.compare import PropertyChange, RunVerdicts
     from isonomia.records.store import RunRecord, Store
@@ -221,21 +222,26 @@ def compare(
     by: str | None = None,
     json: Path | None = None,
 ) -> None:
-    """Compare two evals of the same questions by a paired test, or two runs property by property.
+    """Compare two evals of the same questions, or two runs, by a paired test of whether the second one is worse.
 
-    Evals are logs of inspect_ai, promptfoo or lm-evaluation-harness, or tables with columns item and correct. Is the
-    second one not worse, by more than --margin? The exit code is 0 for holds, 1 for violated, 3 for undecided.
+    Evals are logs of inspect_ai, promptfoo or lm-evaluation-harness, or tables with columns item and correct. Worse is
+    by more than --margin. The exit code is 0 for holds, 1 for violated, 3 for undecided.
 
-    Of two runs, their answers, intervals, samples, and what else changed. The exit code is 1 where an answer got worse,
-    or a property is no longer checked. An evidence file whose seal is broken is refused.
+    Two runs of the store that asked their models about the same rows are paired row by row, property by property; the
+    run before the latest is called previous. Of any two runs, or evidence files, their answers, intervals, samples, and
+    what else changed. The exit code is 1 where a property is worse, or no longer checked. An evidence file whose seal
+    is broken is refused.
 
-    Example: isonomia compare old.eval new.eval
+    Example: isonomia compare previous latest
     """
     from isonomia.audits.check import check
+    from isonomia.audits.paired_runs import paired_properties
     from isonomia.cli.check import parse_ranges
     from isonomia.populations.paired import paired
     from isonomia.records.compare import changes
+    from isonomia.records.store import Store
     from isonomia.report import show as show_verdict
+    from isonomia.report.entries import AuditReport, Entry
     from isonomia.spec.evals import not_worse
 
     if _has_results(Path(before)) and _has_results(Path(after)):
@@ -248,8 +254,6 @@ def compare(
         console.print(Text(f"a paired test: old is {before}, new is {after}"), soft_wrap=True)
         _show_differences(sample, on, console)
         raise typer.Exit(conclude([verdict], console, json))
-    if json is not None:
-        raise UsageError("--json requires two evals")
     secret = read_key(key)
     first, second = _side(before, records, secret), _side(after, records, secret)
     changed, console = list(changes(first, second)), new_console()
@@ -262,18 +266,65 @@ def compare(
     console.print(table)
     for line in _versions(first, second):
         console.print(visible(line), soft_wrap=True)
-    if any("model" in each.others and "population" not in each.others for each in changed):
+    in_store = not Path(before).is_file() and not Path(after).is_file()
+    pairs = (
+        paired_properties(Store(records, reading=True), before, after, margin=margin, delta=delta) if in_store else []
+    )
+    if pairs:
+        _show_pairs(pairs, margin, delta, console)
+    elif any("model" in each.others and "population" not in each.others for each in changed):
         console.print(
-            "two models on the same data: records do not have each answer, so no paired test is made. isonomia check "
-            "--model new=NEW --model old=OLD makes one",
+            "two models on the same data: a file has counts only, so no paired test is made. Two runs of one store "
+            "are paired: isonomia compare previous latest",
             soft_wrap=True,
         )
-    worse = [each for each in changed if each.worse]
-    for each in worse:
-        console.print(f"worse: {_short(each.name)}: {each.answers[0]}, now {each.answers[1]}", style="bold red")
+    verdicts = [each.verdict for each in pairs if each.verdict is not None]
+    if json is not None:
+        entries = tuple(Entry(str(verdict.name), verdict) for verdict in verdicts)
+        write_outputs(OutputFiles(json=json), AuditReport("two runs, row by row", entries), None)
+    worse = [f"{_short(each.name)}: {each.answers[0]}, now {each.answers[1]}" for each in changed if each.worse]
+    worse += [f"{_short(str(each.name))}, row by row" for each in verdicts if each.answer == "violated"]
+    for line in worse:
+        console.print(f"worse: {line}", style="bold red")
     if not worse:
         console.print("no answer got worse")
     raise typer.Exit(1 if worse else 0)
+
+
+_PAIRED = {"holds": "not worse", "violated": "worse", "undecided": "undecided"}
+
+
+def _show_pairs(pairs: Sequence[PairedProperty], margin: float, delta: float, console: Console) -> None:
+    """Say of each property what its rows say, pair by pair; or why there are no pairs."""
+    made = [each for each in pairs if each.verdict is not None]
+    if made:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for heading in ("row by row", "after - before", "rows of both", "worse / better on", "answer"):
+            table.add_column(heading, overflow="fold")
+        for each in made:
+            assert each.verdict is not None
+            found = [f"{_number(one.estimate)} [{one.low:.3g}, {one.high:.3g}]" for one in each.verdict.expressions]
+            rows = "" if each.changed is None else "{:,} / {:,}".format(*each.changed)
+            answer = _PAIRED[each.verdict.answer]
+            table.add_row(_short(each.name), "\n".join(found), f"{each.rows:,}", rows, answer)
+        console.print(table)
+        console.print(
+            f"worse by more than {margin:g}? The probability that any of these answers is wrong is at most {delta:g}",
+            soft_wrap=True,
+        )
+    if any(each.verdict is not None and each.verdict.answer == "undecided" and each.early for each in made):
+        console.print(
+            "undecided: a run stopped once its own answer was known, and more rows would say more. With looks = 'once' "
+            "in the audit file a run uses every row",
+            soft_wrap=True,
+        )
+    for each in pairs:
+        if each.why:
+            console.print(f"not paired: {_short(each.name)}: {visible(each.why)}", soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3g}"
 
 
 def _has_results(path: Path) -> bool:

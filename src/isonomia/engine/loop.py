@@ -22,7 +22,7 @@ from isonomia.errors import ChangingModelError, DataError
 from isonomia.models.meter import BudgetSpentError, QueryMeter, current_meter
 from isonomia.models.steady import Steadiness
 from isonomia.populations.protocol import BatchSizes
-from isonomia.records.journal import Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
+from isonomia.records.journal import BY_ROW, Entry, Journal, MissingEntryError, NullJournal, once, recall_if_any
 from isonomia.records.verdict import Expression
 
 CAUTION = 3.0
@@ -543,7 +543,7 @@ class _Readings(Generic[Reading, State]):
         for plan in sorted(recalled, key=lambda plan: (plan.n, plan.index)):
             with self.meter.untimed():
                 again, before = self.work.pack(self.work.measure(plan)), recalled[plan]
-            if any(not _alike(again[name], before.get(name)) for name in again):
+            if any(not _alike(again[name], before.get(name)) for name in again if name != BY_ROW):
                 raise changed_since(f"the {plan.n:,} samples of batch {plan.index}")
             samples += plan.n
             if samples >= REPEATED:

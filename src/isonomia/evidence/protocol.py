@@ -269,6 +269,11 @@ class LeafTally:
     nodes: tuple[float, ...]
     weights: tuple[float, ...]
 
+    @classmethod
+    def of(cls, channel: Channel, counts: NDArray[np.float64]) -> LeafTally:
+        """The tally in a channel that has the leaf alone."""
+        return cls(channel.grid.nodes[0], tuple(counts.tolist()))
+
     @property
     def n(self) -> float:
         """How many draws."""

@@ -446,8 +446,8 @@ def _form(table: Table, want_score: bool, want_prediction: bool) -> Hashable:
 def packed(answer: Answer) -> Entry:
     """An answer as a journal keeps it, with every bit of a number."""
     return {
-        "prediction": None if answer.prediction is None else _packed(answer.prediction),
-        "score": None if answer.score is None else _packed(answer.score),
+        "prediction": None if answer.prediction is None else packed_array(answer.prediction),
+        "score": None if answer.score is None else packed_array(answer.score),
         "classes": list(answer.classes),
     }
 
@@ -455,13 +455,14 @@ def packed(answer: Answer) -> Entry:
 def unpacked(entry: Entry) -> Answer:
     """The answer that was packed."""
     return Answer(
-        None if entry["prediction"] is None else _unpacked(entry["prediction"]),
-        None if entry["score"] is None else _unpacked(entry["score"]),
+        None if entry["prediction"] is None else unpacked_array(entry["prediction"]),
+        None if entry["score"] is None else unpacked_array(entry["score"]),
         tuple(entry["classes"]),
     )
 
 
-def _packed(array: NDArray[Any]) -> dict[str, Any]:
+def packed_array(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as a journal keeps it."""
     array = host(array)
     if array.dtype == object:
         return {"values": array.tolist()}
@@ -470,7 +471,8 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "bytes": base64.b64encode(squeezed).decode("ascii")}
 
 
-def _unpacked(entry: dict[str, Any]) -> NDArray[Any]:
+def unpacked_array(entry: dict[str, Any]) -> NDArray[Any]:
+    """The array that was packed."""
     if "values" in entry:
         values = [tuple(value) if isinstance(value, list) else value for value in entry["values"]]
         return np.fromiter(values, dtype=object, count=len(values))

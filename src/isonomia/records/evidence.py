@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from isonomia.errors import RecordError
+from isonomia.records.journal import BY_ROW
 from isonomia.records.store import ANSWER_PREFIX, CheckRecord, RunRecord, Store, resume_command
 from isonomia.records.strict_json import canonical, evidence_schema, read_strictly, schema_problems
 from isonomia.records.verdict import Verdict
@@ -129,7 +130,11 @@ def _setup_of(store: Store, run: RunRecord) -> dict[str, set[str]]:
 def _check_evidence(store: Store, check: CheckRecord) -> CheckEvidence:
     journal = store.journal(check.run, check.number)
     try:
-        entries = {key: entry for key, entry in journal.entries.items() if not key.startswith(ANSWER_PREFIX)}
+        entries = {
+            key: {name: value for name, value in entry.items() if name != BY_ROW}
+            for key, entry in journal.entries.items()
+            if not key.startswith(ANSWER_PREFIX)
+        }
     finally:
         journal.close()
     verdict = None if check.verdict is None else json.loads(json.dumps(check.verdict.to_dict(), allow_nan=False))

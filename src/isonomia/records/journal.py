@@ -24,6 +24,10 @@ Entry: TypeAlias = Mapping[str, Any]
 """The outcome of one step, as plain values that survive a round trip through JSON unchanged."""
 
 
+BY_ROW = "by row"
+"""The field of a batch with what each row said, from which two runs are paired. The store has it, no evidence file."""
+
+
 class MissingEntryError(Exception):
     """A read-only journal has no such entry."""
 

@@ -222,9 +222,11 @@ class Store:
         return before - self._database.size()
 
     def run(self, name: str = "latest") -> RunRecord:
-        """A run by its name, by a prefix of its name, or ``latest``."""
+        """A run by its name, by a prefix of its name, ``latest``, or ``previous``: the one before of the same title."""
         runs = self.runs()
         matching = runs[:1] if name == "latest" else [run for run in runs if run.id.startswith(name)]
+        if name == "previous":
+            matching = [run for run in runs[1:] if run.title == runs[0].title][:1]
         if len(matching) == 1:
             return matching[0]
         if not runs:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.audits.protocol import Check
+from isonomia.audits.rates.by_row import MOST_ROWS, keeps_rows, leaf_values, rows_entry
 from isonomia.audits.rates.counting import BatchReader, DeclaredFacts, batch_of
 from isonomia.audits.rates.histories import HistoryReading, HistorySampling
 from isonomia.audits.rates.looks import no_look_remark
@@ -120,7 +121,12 @@ class ClusterDraws:
             sums[:, k] = np.bincount(codes[chosen], weights=values, minlength=count)
         total = tuple(int(n) for n in rows.sum(axis=0))
         sums = np.clip(sums, 0.0, rows)
-        return HistoryReading(ClusterBatch.of(rows * weight[:, None], sums * weight[:, None]), count, total)
+        kept = (
+            rows_entry([leaf_values(reader, self.question)], self.question, sizes)
+            if start + n <= MOST_ROWS and keeps_rows(self.check, self.question)
+            else {}
+        )
+        return HistoryReading(ClusterBatch.of(rows * weight[:, None], sums * weight[:, None]), count, total, kept=kept)
 
     def pack(self, reading: HistoryReading) -> Entry:
         """The clusters, as lists."""
@@ -131,6 +137,7 @@ class ClusterDraws:
             "rows": batch.rows.tolist(),
             "sums": batch.sums.tolist(),
             "leaf rows": list(reading.rows),
+            **reading.kept,
         }
 
     def unpack(self, entry: Entry) -> HistoryReading:

@@ -28,6 +28,7 @@ from isonomia.populations.finite import Census, Sample
 from isonomia.populations.protocol import Population, facts_of
 from isonomia.populations.streaming import LongTable, Rows
 from isonomia.populations.table import Table
+from isonomia.records.journal import Entry
 from isonomia.spec.analysis import conjuncts
 from isonomia.spec.columns import count, first, host, is_tensor, kind_of, namespace, some, together
 from isonomia.spec.evaluate import Batch, numbers, truth
@@ -497,10 +498,11 @@ class DeclaredFacts:
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """The result of one batch: how many people, and the counts in every channel."""
+    """The result of one batch: how many people, the counts in every channel, and what is kept of its rows."""
 
     people: int
     tallies: Tallies
+    kept: Entry = field(default_factory=dict)
 
 
 def whole_table_counts(promises: DeclaredFacts, n: Sequence[int], channels: Sequence[Channel]) -> BatchCounts | None:

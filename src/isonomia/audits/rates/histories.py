@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -74,13 +74,15 @@ class HistoryEvidence(Protocol):
 class HistoryReading:
     """The result of one batch: what is bet on, how many samples it is, and how many rows each leaf had.
 
-    ``judged`` has sums over labels and the judge's answers for each leaf; empty without them.
+    ``judged`` has sums over labels and the judge's answers for each leaf, and ``kept`` what is kept of each row; both
+    may be empty.
     """
 
     batch: Any
     samples: int
     rows: tuple[int, ...]
     judged: tuple[tuple[float, ...], ...] = ()
+    kept: Entry = field(default_factory=dict)
 
 
 class Draws(Protocol):

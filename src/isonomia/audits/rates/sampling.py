@@ -9,11 +9,11 @@ from math import inf, isinf
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isonomia.audits.people import UNLIMITED, census_of, in_random_order
 from isonomia.audits.pipeline import Sampling
 from isonomia.audits.protocol import Check
+from isonomia.audits.rates.by_row import MOST_ROWS, Floats, keeps_rows, leaf_values, rows_entry
 from isonomia.audits.rates.clusters import cluster_schedule, cluster_work
 from isonomia.audits.rates.counting import (
     BatchCounts,
@@ -116,6 +116,7 @@ def prepare(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork
         else None,
         check.stop,
         check.width,
+        keeps_rows(check, question),
     )
     available, budget = _available(check, question, replaced=sizes is None), check.budget
     if available == inf and budget == Budget():
@@ -140,8 +141,8 @@ def _with_planned_looks(check: Check[Property], question: RatesQuestion) -> Samp
     available = _available(check, question, replaced=True)
     evidence, schedule = looks_of(check, question, min(available, check.budget.affords(rows_each(check, question))))
     source, session = _drawn_and_asked(check, question, replaced=True)
-    work = RatesSampling(question, check.population, source, session, evidence, check.delta, check.seed)
-    return _sampling(check, work, check.budget, schedule, available)
+    known = question, check.population, source, session, evidence, check.delta, check.seed
+    return _sampling(check, RatesSampling(*known, kept=keeps_rows(check, question)), check.budget, schedule, available)
 
 
 def _drawn_and_asked(
@@ -264,7 +265,7 @@ class SamplingState(Generic[S]):
     """
 
     evidence: S
-    leaves: Mapping[Channel, NDArray[np.float64]]
+    leaves: Mapping[Channel, Floats]
     history: tuple[Tallies, ...] = ()
 
 
@@ -292,8 +293,8 @@ class RatesSampling(Generic[S]):
         The same evidence where it is a confidence region.
     family
         The tests of each group, where the claim is about every group and bets can be made.
-    stop, width
-        When it ends, as a :class:`~isonomia.audits.protocol.Check` says.
+    stop, width, kept
+        When it ends, as a :class:`~isonomia.audits.protocol.Check` says; and whether it keeps what each row said.
     """
 
     question: RatesQuestion
@@ -311,6 +312,7 @@ class RatesSampling(Generic[S]):
     family: FamilyTests | None = None
     stop: str = "decided"
     width: float | None = None
+    kept: bool = False
 
     @cached_property
     def leaf_channels(self) -> tuple[Channel, ...]:
@@ -373,12 +375,13 @@ class RatesSampling(Generic[S]):
         tallies = {channel: np.zeros(channel.grid.size) for channel in self._channels}
         queried: dict[int, int] = {}
         folds: dict[tuple[int, int], np.random.Generator] = {}
+        values: list[Floats] | None = [] if self.kept and plan.start + plan.n <= MOST_ROWS else None
         for stream, people in drawn:
             before = queried.setdefault(stream, 0)
-            for channel, counts in self._count(people, (plan.index, stream, before), folds, session).items():
+            for channel, counts in self._count(people, (plan.index, stream, before), folds, session, values).items():
                 tallies[channel] += counts
             queried[stream] += people[None].rows
-        return BatchCounts(sum(queried.values()), tallies)
+        return BatchCounts(sum(queried.values()), tallies, rows_entry(values, self.question) if values else {})
 
     def together(self, plans: Sequence[Plan]) -> BatchGroup[BatchCounts]:
         """Draw several batches, and let workers start on all of them."""
@@ -401,7 +404,8 @@ class RatesSampling(Generic[S]):
 
     def pack(self, reading: BatchCounts) -> Entry:
         """The counts, channel by channel."""
-        return {"people": reading.people, "counts": [reading.tallies[channel].tolist() for channel in self._channels]}
+        counts = {"counts": [reading.tallies[channel].tolist() for channel in self._channels]}
+        return {"people": reading.people, **counts, **reading.kept}
 
     def unpack(self, entry: Entry) -> BatchCounts:
         """The counts again."""
@@ -425,7 +429,10 @@ class RatesSampling(Generic[S]):
             return (1.0,)
         shares = np.ones(streams)
         if self.bets is not None and all(map(np.any, state.leaves.values())):
-            means = {channel.leaves[0]: _shrunk(channel, counts) for channel, counts in state.leaves.items()}
+            means = {
+                channel.leaves[0]: LeafTally.of(channel, counts + channel.grid.prior()).mean
+                for channel, counts in state.leaves.items()
+            }
             missing = self.bets.unsettled(state.evidence) if isinstance(state.evidence, tuple) else self.bets
             shares = best_shares(missing, means, streams)
         asked_for = {channel.stream for channel in self._channels}
@@ -528,7 +535,7 @@ class RatesSampling(Generic[S]):
         results = planned.by_comparison(state, comparisons, whole)
         order = tuple(next(compared(each)) for each in comparisons)
         alone = {channel: batches for channel, batches in state.tallies.items() if not channel.crossing}
-        tallies = {each.leaves[0]: _leaf_tally(each, np.sum(batches, axis=0)) for each, batches in alone.items()}
+        tallies = {each.leaves[0]: LeafTally.of(each, np.sum(batches, axis=0)) for each, batches in alone.items()}
         known = LookKnowledge(
             tallies,
             self.question.ranges,
@@ -553,7 +560,7 @@ class RatesSampling(Generic[S]):
 
     def leaf_tallies(self, state: SamplingState[S]) -> dict[Leaf, LeafTally]:
         """The counts of each leaf."""
-        return {channel.leaves[0]: _leaf_tally(channel, counts) for channel, counts in state.leaves.items()}
+        return {channel.leaves[0]: LeafTally.of(channel, counts) for channel, counts in state.leaves.items()}
 
     def zero_denominators(self, state: SamplingState[S]) -> tuple[Polynomial, ...]:
         """The denominators that no draw so far has shown to differ from zero."""
@@ -566,8 +573,9 @@ class RatesSampling(Generic[S]):
         where: tuple[int, int, int],
         rngs: dict[tuple[int, int], np.random.Generator],
         session: ModelSession | None,
-    ) -> dict[Channel, NDArray[np.float64]]:
-        """The counts of some of one stream's people, in every channel that reads from it.
+        values: list[Floats] | None,
+    ) -> dict[Channel, Floats]:
+        """The counts of some of one stream's people, in every channel that reads from it; ``values`` gets each row's.
 
         ``where`` is the batch, the stream, and how many people of the batch came before these; ``rngs`` draw folds.
         """
@@ -578,6 +586,8 @@ class RatesSampling(Generic[S]):
             batch, lambda row: f"row {before + row} of batch {index}: {{{table.shown(row)}}}", self._indexed
         )
         self._promises.refuse(reader, table, stream)
+        if values is not None:
+            values.append(leaf_values(reader, self.question))
         served = [channel for channel in self._channels if channel.stream == stream]
         folds = {}
         for of in {channel.fold.of for channel in served if channel.fold is not None}:
@@ -588,13 +598,3 @@ class RatesSampling(Generic[S]):
             channel: reader.tally(channel, None if channel.fold is None else folds[channel.fold.of])
             for channel in served
         }
-
-
-def _leaf_tally(channel: Channel, counts: NDArray[np.float64]) -> LeafTally:
-    return LeafTally(channel.grid.nodes[0], tuple(counts.tolist()))
-
-
-def _shrunk(channel: Channel, counts: NDArray[np.float64]) -> float:
-    """The leaf's mean with its prior, so that no mean is at an end of its range."""
-    weights = counts + channel.grid.prior()
-    return float(weights @ channel.grid.values()[:, 0] / weights.sum())
