@@ -91,7 +91,7 @@ class SpecError(IsonomiaError):
     Attributes
     ----------
     place
-        Where in the text the trouble lies; ``None`` for a property made with Python operators.
+        Where in the text the problem lies; ``None`` for a property made with Python operators.
     name
         The one name that is wrong, of a column or a variable, say; ``None`` where the error is not about one name.
     """

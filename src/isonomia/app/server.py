@@ -273,7 +273,7 @@ class Workbench:
         write_file(written, file, "the audit file")
         job = BackgroundRun(f"{choice.decision} in {choice.data}")
         self.jobs.append(job)
-        # A daemon: closing the program cuts the run off, and isonomia run FILE --resume goes on with it.
+        # A daemon: closing the program cuts the run off, and isonomia run FILE --resume continues with it.
         threading.Thread(target=job.carry_out, args=(file, self.store()), daemon=True).start()
         return RedirectResponse(f"/progress/{len(self.jobs) - 1}", status_code=303)
 

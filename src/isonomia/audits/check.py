@@ -140,7 +140,7 @@ def check(
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
         the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when all rows were counted or
-        the budget is spent. Answers and intervals stay valid however long the check goes on.
+        the budget is spent. Answers and intervals stay valid however long the check continues.
     width
         The width at which ``stop="precise"`` ends.
     observer

@@ -43,7 +43,7 @@ SHOWN = 12
 """How many of a column's values a message lists, the nearest first."""
 
 UNLIMITED = 10_000_000
-"""The most people drawn when the population is unlimited and no budget was given."""
+"""The maximum number of people drawn when the population is unlimited and no budget was given."""
 
 AT_ONCE = 2**18
 """People, or pairs, in one batch."""

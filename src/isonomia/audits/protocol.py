@@ -257,7 +257,7 @@ class KnownFirst(Protocol):
         """The same check, which also tries these counterexamples.
 
         Guarantee: the risk stays what it was. A known counterexample that violates the property is proof by itself;
-        where none does, the check goes on as if they had not been tried.
+        where none does, the check continues as if they had not been tried.
         """
         ...
 

@@ -65,7 +65,7 @@ def counting(prop: Safety) -> Safety:
 
 
 def related_records(program: CompiledSpec, values: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """The first input, and the other records that are put to the model."""
+    """The first input, and the other records that are sent to the model."""
     first = program.spec.inputs[0]
     put = [name for name in values if name in program.compared and isinstance(values[name].data, TableRecords)]
     others = [name for name in put if name != first]

@@ -65,7 +65,7 @@ def with_known(check: Check[Any], known: KnownCounterexamples) -> Check[Any]:
     """The same check, which tries the known counterexamples of its property before anything else.
 
     Guarantee: the risk stays what it was. A known counterexample that still violates the property is proof by itself;
-    where none does, the check goes on as if they had not been tried.
+    where none does, the check continues as if they had not been tried.
     """
     known_first = _known_first(check)
     return check if known_first is None else known_first.with_known(check, known.of(_key(check)))

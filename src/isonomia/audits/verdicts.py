@@ -38,7 +38,7 @@ CACHE = "cache"
 def introduce(population: Population | Any, model: ModelSession | None, journal: Journal) -> None:
     """Keep how population and model describe themselves; where that was kept before, make sure that they are the same.
 
-    A check does not go on with other people, or with another model, than it began with.
+    A check does not continue with other people, or with another model, than it began with.
     """
     if isinstance(journal, NullJournal):  # a fingerprint reads all rows: not for a journal that keeps nothing
         return
@@ -227,7 +227,7 @@ def new_verdict(
     Parameters
     ----------
     check, answer
-        The check, and whether its property holds; ``None`` where that is not known.
+        The check, and whether its property holds; ``None`` if unknown.
     method, stopped, assumptions, remarks
         As the verdict has them. What follows from a model that may answer at random, and what a cache saved, is added.
     risk
@@ -291,7 +291,7 @@ def drawn_on(population: Population) -> dict[str, str]:
 
 
 def _cache_remarks(check: Check[Any], interrupted: bool) -> tuple[str, ...]:
-    """What a cache saved. It is kept in the journal, unless the check goes on later."""
+    """What a cache saved. It is kept in the journal, unless the check continues later."""
     if check.model is None:
         return ()
     recorded, cache = check.model.model, check.model.cache

@@ -70,7 +70,7 @@ def init(
     printed = target == STANDARD_OUTPUT
     folder = Path() if printed else target.parent
     if not printed:
-        refuse_to_overwrite(target, force=force)  # before a model is asked
+        refuse_to_overwrite(target, force=force)  # before a model is queried
     rows = rows_from(data)
     opened = None if model is None else _opener(model, folder, options, trust_pickle)
     trusting = trust_pickle or "trusted" in options
@@ -97,7 +97,7 @@ def _sources(given: list[str]) -> tuple[str | None, str]:
 
 
 FEW_QUERIES = 200
-"""The most rows that a draft sends to a service or a program without --queries."""
+"""The maximum number of rows that a draft sends to a service or a program without --queries."""
 
 
 def _allowed_queries(queries: int | None, model: Model) -> float:

@@ -7,7 +7,7 @@ written. An escape sequence in one of them could clear the screen or change a ve
 character that turns the direction of writing could make a line say something else. In a job of GitHub a line that
 begins with two colons is an order to what runs the job: to hide words, or to stop listening.
 
-Output that cannot be written does not end a command (:func:`guard_streams`): an audit of hours goes on and writes its
+Output that cannot be written does not end a command (:func:`guard_streams`): an audit of hours continues and writes its
 files when the reader of a pipe has left.
 """
 
@@ -175,7 +175,7 @@ class OutputFiles:
         need_files(**dict(self.wanted()))
 
     def wanted(self) -> list[tuple[str, Path]]:
-        """The files that are wanted, by their kinds."""
+        """The files that are requested, by their kinds."""
         return [(name, path) for name, path in asdict(self).items() if name != "mlflow" and path is not None]
 
 

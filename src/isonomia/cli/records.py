@@ -93,7 +93,7 @@ UNITS = {"h": 1 / 24, "d": 1.0, "w": 7.0}
 """Days in each unit of an age."""
 
 STILL_RUNNING = timedelta(days=1)
-"""A run that began within this and has not ended may be going on."""
+"""A run that began within this and has not ended may be continuing."""
 
 
 def _prune(records: Path, older_than: str | None, keep: int | None, dry_run: bool) -> None:

@@ -55,7 +55,7 @@ def run(
 ) -> None:
     """Check every property of an audit file.
 
-    A run that is killed goes on with --resume, and ends with the same verdicts. The file needs permission to run code
+    A run that is killed continues with --resume, and ends with the same verdicts. The file needs permission to run code
     or to read outside of its folder.
 
     Example: isonomia run audit.toml --junit verdicts.xml
@@ -132,7 +132,7 @@ def allowed(
 
 
 def _options_to_repeat(audit: AuditFile, permissions: Permissions) -> list[str]:
-    """What must be allowed again to go on with a run: what is allowed, but for what is remembered."""
+    """What must be allowed again to continue with a run: what is allowed, but for what is remembered."""
     from isonomia.audits.audit_file.permissions import with_remembered
     from isonomia.audits.protocol import Permissions
 

@@ -380,7 +380,7 @@ class _RowRate:
     rows
         How many rows one sample sends, not counting the rows that are queried twice.
     limit
-        The most rows that may be sent in all.
+        The maximum number of rows that may be sent in all.
     journal
         Where the rows before the first batch are kept, so that a replay plans the same batches.
     """
@@ -476,7 +476,7 @@ def _out_of_time(budget: Budget, index: int, journal: Journal, stopwatch: _Stopw
 
 
 REPEATED = 32
-"""How many samples are measured again, at least, before a check that resumes goes on. A model that would now answer a
+"""How many samples are measured again, at least, before a check that resumes continues. A model that would now answer a
 share q of all rows differently goes unnoticed with probability at most about ``(1 - q) ** REPEATED``."""
 
 

@@ -78,11 +78,11 @@ class Budget:
     Attributes
     ----------
     samples
-        The most samples.
+        The maximum number of samples.
     seconds
         The longest time.
     queries
-        The most rows sent to the model.
+        The maximum number of rows sent to the model.
     tokens, usd
         The most tokens, of prompts and answers together, and the most US dollars, of a model that counts tokens. Before
         a request is sent, each byte of it counts as a token and its answer as long as it can be; afterwards, what the
@@ -301,7 +301,7 @@ STEP = 1.5
 
 @dataclass(slots=True)
 class HistoryObserver:
-    """Records the interval of the first compared quantity now and then, and forwards everything to another observer.
+    """Records the interval of the first compared quantity occasionally, and forwards everything to another observer.
 
     Attributes
     ----------

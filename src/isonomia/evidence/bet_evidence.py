@@ -199,7 +199,7 @@ class BetEvidence:
         return tuple(new)
 
     def _stacked(self, members: tuple[int, ...]) -> StackedTests:
-        """Some of the tests stacked; the set of tests that still bet seldom changes, so the last stack is cached."""
+        """Some of the tests stacked; the set of tests that still bet rarely changes, so the last stack is cached."""
         if members not in self._stacks:
             self._stacks.clear()
             self._stacks[members] = StackedTests.of([self.tests[k] for k in members])
@@ -328,7 +328,7 @@ def polytope_test(
     """Set up the e-process against one polytope.
 
     ``None`` where one group has too many leaves, and for overlapping groups drawn without replacement: how many people
-    are left is not known for a fold's part of a group, nor for a slice.
+    are left is unknown for a fold's part of a group, nor for a slice.
     """
     channels = channels_for(polytope.leaves, streams, ranges)
     if channels is None:

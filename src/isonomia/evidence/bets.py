@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 MAX_HALF_SPACES = 24
 """How many half-spaces of one polytope are bet on at once. Up to this many, each half-space has its own steady bettors,
 and all half-spaces share the steady bettors' money equally; with more there is no steady bettor. The work of a bet
-grows with the cube of the number, and a projection seldom lies on more. Changes power and cost only."""
+grows with the cube of the number, and a projection rarely lies on more. Changes power and cost only."""
 
 DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
 """How far outside the half-space each steady bettor assumes the truth to lie. A truth at half or twice a distance is

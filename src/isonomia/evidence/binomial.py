@@ -1,4 +1,4 @@
-"""Exact binomial computations for numbers of draws fixed beforehand: limits for a share, sample sizes and power."""
+"""Exact binomial computations for numbers of draws fixed in advance: limits for a share, sample sizes and power."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def upper_limit(successes: ArrayLike, n: ArrayLike, delta: float) -> Floats:
 
 
 def planned_lower_limit(successes: float, sizes: Sequence[int], risks: Sequence[float], looks: int) -> float:
-    """The exact lower limit at the last of several looks, whose numbers of draws were fixed beforehand.
+    """The exact lower limit at the last of several looks, whose numbers of draws were fixed in advance.
 
     Guarantee: with the limits of the earlier looks computed in the same way, ``P(some limit exceeds p) <= risks[-1]``
     for every ``p``. Proof: the candidate rates are cut into cells, the same at every look. For the upper end ``q`` of a
@@ -335,7 +335,7 @@ def least_draws(delta: float, threshold: float) -> int:
     """The fewest draws with which a test at ``delta`` can ever claim that a share is below the threshold.
 
     Even if every draw says no, ``(1 - threshold)**n`` must be at most ``delta``. This holds for every test, whether its
-    number of draws is fixed beforehand or it looks more often. Source: Proposition 4 of the responsiveness paper,
+    number of draws is fixed in advance or it looks more often. Source: Proposition 4 of the responsiveness paper,
     ``n > log(delta) / log(1 - threshold)``, with equality allowed where the chance is exactly ``delta``.
     """
     _check(delta=delta, threshold=threshold)

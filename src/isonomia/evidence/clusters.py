@@ -19,7 +19,7 @@ the new point, the wealth so far is at least the geometric mean of that at the e
 *More leaves.* Each leaf gets a confidence sequence at its part of the risk, and the formula is decided over the box.
 
 Wealth is divided among bettors with different stakes; each wealth is a supermartingale by itself. Who looks once, at a
-number of clusters fixed beforehand, bets with that deadline in mind: the stakes are those of the normal test, seen from
+number of clusters fixed in advance, bets with that deadline in mind: the stakes are those of the normal test, seen from
 the current wealth (:func:`_deadline_stakes`). They are chosen before each batch, so these bets are as valid.
 """
 
@@ -40,7 +40,7 @@ CELLS = 48
 precision of a rate is the same everywhere. Changes power and cost only."""
 
 MAX_CELLS = 256
-"""The most cells of one hypothesis. Changes power and cost only."""
+"""The maximum number of cells of one hypothesis. Changes power and cost only."""
 
 FINE = 0.5
 """A cell is cut in two while it is wider than this many standard errors of the second leaf. Changes power only."""
@@ -175,7 +175,7 @@ class ClusterTests:
         ``a``, of shape ``(hypotheses, 2)`` with 0 for a second leaf that is not there, and ``b``. Leaves are on a scale
         from 0 to 1.
     largest
-        The most rows of a cluster; 1 where the rows of each cluster weigh 1 together.
+        The maximum number of rows of a cluster; 1 where the rows of each cluster weigh 1 together.
     apart
         Whether no row informs both leaves.
     delta

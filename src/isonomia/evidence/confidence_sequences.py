@@ -339,7 +339,7 @@ def _counts(successes: ArrayLike, n: ArrayLike, threshold: float) -> tuple[Float
 
 
 def mean_ends(nodes: Floats, batches: Floats, delta: float, order: float | None = None) -> tuple[float, float]:
-    """Limits of a mean of numbers in a range, for one look after a number of draws that was fixed beforehand.
+    """Limits of a mean of numbers in a range, for one look after a number of draws fixed in advance.
 
     Guarantee: for independent draws, ``P(mean < low) <= delta`` and ``P(mean > high) <= delta``. The wealth of
     bets that the mean lies above ``m``, ``prod of (1 + stake * (x - m))``, is a supermartingale at the true mean, with

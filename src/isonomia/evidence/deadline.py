@@ -1,6 +1,6 @@
 """One look at means: bets with a deadline, for one mean, and for fractions of the means of several groups.
 
-A look at a number of draws that was fixed beforehand is a bet with a goal, ``1/delta``, and a deadline, the last draw.
+A look at a number of draws fixed in advance is a bet with a goal, ``1/delta``, and a deadline, the last draw.
 Against ``f <= c``, for ``f = N/D`` linear-fractional in the means ``t_g`` of groups, that is against
 ``sum of a_g t_g <= b`` with ``a`` and ``b`` affine in ``c``, each draw multiplies the wealth by
 
@@ -11,7 +11,7 @@ means, whichever groups a draw belongs to: groups may overlap. The wealth ever r
 most ``delta``. Stakes are those of the normal test seen from the current wealth ``W``: with ``z = Phi^-1(delta W)``
 they are ``phi(z) / Phi(z)`` over the standard deviation of what is still to come.
 
-*The other means are not known*, so the wealth has to suffice at every ``t`` with ``sum of a_g t_g <= b`` in a box that
+*The other means are unknown*, so the wealth has to suffice at every ``t`` with ``sum of a_g t_g <= b`` in a box that
 misses the true means with probability at most ``gamma`` (Berger and Boos 1994). All of them have the same stakes, so
 the logarithm of the wealth is concave in ``t``, and is least at a vertex of that polytope: nothing between vertices is
 missed. Little is lost by it, since stakes are kept in such a balance that no group's mean matters to first order.
@@ -262,7 +262,7 @@ class DeadlineTest:
         A risk of at most ``delta`` for which the box and the stakes are made: what is proved at one risk is proved at
         every larger one.
     origin
-        A threshold that was fixed beforehand; it is the end of a cell.
+        A threshold fixed in advance; it is the end of a cell.
     """
 
     draws: DeadlineDraws
@@ -296,7 +296,7 @@ class DeadlineTest:
         return min(max(nextafter(limit, inf) if limit == self.origin else limit, below), estimate)
 
     def rejects(self, c: float) -> bool:
-        """Whether ``fraction <= c`` is refuted for one ``c`` that was fixed beforehand."""
+        """Whether ``fraction <= c`` is refuted for one ``c`` fixed in advance."""
         if not bool(np.all(self.draws.sizes > 0.0)):
             return c < self.fraction.span()[0]
         ends = np.asarray([c])

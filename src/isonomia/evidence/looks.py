@@ -59,7 +59,7 @@ class LookPlan:
     made
         How many looks at the first of these draws earlier reports made; they are not made again.
     equal
-        Whether each look has an equal part, since it is not known which of them this is.
+        Whether each look has an equal part, since it is unknown which of them this is.
     """
 
     count: int = 1

@@ -1,4 +1,4 @@
-"""The share of a group's scores that lies above the median of all scores, which is not known either.
+"""The share of a group's scores that lies above the median of all scores, which is unknown either.
 
 Let ``m`` be a median of all scores, ``v`` a share, and ``k`` a number from 0 to 1. For a person of the group ``g`` with
 score ``S``

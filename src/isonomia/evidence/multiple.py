@@ -28,7 +28,7 @@ def holm(p_values: ArrayLike, delta: float) -> Booleans:
 
 
 FIRST = 0.5
-"""How much of the false-discovery rate goes to naming a single hypothesis. Any share fixed beforehand is valid: more
+"""How much of the false-discovery rate goes to naming a single hypothesis. Any share fixed in advance is valid: more
 finds a lone one sooner, less finds more of many. Changes power only."""
 
 
@@ -159,7 +159,7 @@ def closed_average(log_e_values: ArrayLike, delta: float, *, together: bool | No
 
 
 def locked(log_wealths: ArrayLike, crossed: ArrayLike, delta: float) -> NDArray[np.float64]:
-    """The logarithms of wealths that lock in ``1/delta`` once they have reached it, and go on betting with the rest.
+    """The logarithms of wealths that lock in ``1/delta`` once they have reached it, and continue betting with the rest.
 
     ``crossed`` are the log wealths at that moment, infinite before. Guarantee: a supermartingale of which a part is
     set aside at a stopping time is still one. So a wealth that once reached ``1/delta`` counts as at least ``1/delta``

@@ -420,7 +420,7 @@ def _sign_of_cases(occurrence: Occurrence, ranges: Ranges) -> int:
 
 
 def _sign(quantity: tree.Quantity, ranges: Ranges) -> int:
-    """+1 where a quantity is never negative, -1 where it is never positive, 0 where that is not known."""
+    """+1 where a quantity is never negative, -1 where it is never positive, 0 if that is unknown."""
     low, high = enclose_over_box(quantity, {leaf: ranges[leaf] for leaf in tree.leaves_of(quantity)})
     # Enclosures are one rounding wider than the truth, so 0 becomes the smallest float; that must not hide a sign.
     slack = 1e-300

@@ -1,4 +1,4 @@
-"""One look at a table whose size was fixed beforehand: exact limits for fractions of rates.
+"""One look at a table whose size was fixed in advance: exact limits for fractions of rates.
 
 A single look need not pay for optional stopping. Take independent counts ``x_g``, binomial with ``n_g`` draws and
 rate ``p_g``, and a quantity ``f(p) = (a_0 + a . p) / (b_0 + b . p)``: a rate, a difference, a ratio. Its lower limit
@@ -7,7 +7,7 @@ is
     min of f over the rates p in C with P_p(A) > delta - gamma,
 
 where ``A`` is the set of tables that speak at least as strongly for a large ``f`` as the observed one, by an order of
-all tables that was fixed beforehand, and ``C`` is a box of Clopper-Pearson intervals that misses the rates with
+all tables fixed in advance, and ``C`` is a box of Clopper-Pearson intervals that misses the rates with
 probability at most ``gamma`` (Berger and Boos 1994).
 
 *Why it is sound.* ``P_p(A)`` at the true ``p`` is a p-value: it is at most ``delta - gamma`` with at most that
@@ -76,7 +76,7 @@ NEAR = 0.01
 
 LEAST_Z = 0.1
 """The least number of standard deviations by which tables of two rates are ordered, for risks of a half and more. Any
-order fixed beforehand is valid, so it changes power only; at 0, counts of no one and of everyone would have no
+order fixed in advance is valid, so it changes power only; at 0, counts of no one and of everyone would have no
 spread."""
 
 SLACK = 1e-7
@@ -130,7 +130,7 @@ class RateFraction:
 def lower_end(
     fraction: RateFraction, successes: Sequence[float], n: Sequence[float], delta: float, threshold: float | None = None
 ) -> float:
-    """A lower limit of a fraction of rates, for one look at numbers of draws that were fixed beforehand.
+    """A lower limit of a fraction of rates, for one look at numbers of draws fixed in advance.
 
     Guarantee: for independent binomial counts with any rates, ``P(f(rates) < limit) <= delta``. So an interval of two
     such ends misses the truth with probability at most ``2 * delta``. The guarantee does not cover a second look.
@@ -144,7 +144,7 @@ def lower_end(
     delta
         The risk of this end.
     threshold
-        A value of interest, fixed beforehand. Whether the limit reaches it is decided exactly. For a quantity with a
+        A value of interest, fixed in advance. Whether the limit reaches it is decided exactly. For a quantity with a
         denominator and more than two rates, tables are ordered by how strongly they speak for exceeding it.
     """
     test = _test_of(fraction, successes, n, delta, threshold)

@@ -48,7 +48,7 @@ rates costs few cells, and leaves more of the risk for the test."""
 
 
 def difference_limit(first: float, second: float, n: float, delta: float, threshold: float | None = None) -> float:
-    """A lower limit of ``P[first] - P[second]`` on the same rows, for one look at a number that was fixed beforehand.
+    """A lower limit of ``P[first] - P[second]`` on the same rows, for one look at a number fixed in advance.
 
     Guarantee: for independent rows with any rates, ``P(difference < limit) <= delta``. It does not cover a second look.
 
@@ -61,7 +61,7 @@ def difference_limit(first: float, second: float, n: float, delta: float, thresh
     delta
         The risk.
     threshold
-        A value of interest, fixed beforehand. Whether the limit reaches it is decided exactly.
+        A value of interest, fixed in advance. Whether the limit reaches it is decided exactly.
     """
     _check(first, second, n, delta)
     return searched(_PairedTest(first, second, n, delta, delta), threshold) if n > 0 else -1.0

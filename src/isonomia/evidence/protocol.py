@@ -236,7 +236,7 @@ def independent_classes(leaves: Sequence[Leaf], streams: Sequence[Row | None]) -
 
 
 def _coloured(groups: list[tuple[int, Row | None]]) -> dict[tuple[int, Row | None], int]:
-    """Give groups that may overlap different colours, greedily and in order of appearance."""
+    """Give groups that may overlap different colors, greedily and in order of appearance."""
     colours: dict[tuple[int, Row | None], int] = {}
     before: dict[int, Conditions] = {}  # by stream
     for stream, given in groups:

@@ -8,7 +8,7 @@ supposition, whatever the number ``k``:
     E[ y(s) ] <= 0,    y(s) = 1{in the others' group} (sum of a_g x_g - b + a_s s) + k 1{in the sliced group} (s - x_s).
 
 With ``k`` near ``-a_s P[others' group] / P[sliced group]``, the mean of ``y(s)`` does not depend on ``s``: a wrong
-supposition wins nothing, and what is not known about ``s`` costs next to nothing. ``k`` comes from earlier draws.
+supposition wins nothing, and what is unknown about ``s`` costs next to nothing. ``k`` comes from earlier draws.
 
 All values of ``s`` are covered, not only a grid of them. In a *slice* ``[low, high]`` all suppositions have the same
 stakes. A factor is then affine in ``s``, the logarithm of a bettor's wealth is concave in ``s``, and so the lesser of

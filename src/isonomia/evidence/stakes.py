@@ -125,7 +125,7 @@ def stake_problem(
 def yes_no_stakes(problem: StakeProblem, tolerance: float = TOLERANCE) -> Stakes:
     """One half-space, yes/no leaves: the intercepts are known in closed form, and one root is left to find.
 
-    Newton's method with bisection as a safeguard. Its small constants only say where it starts and how it goes on.
+    Newton's method with bisection as a safeguard. Its small constants only say where it starts and how it continues.
     """
     a, b = problem.scaled[:, 0, :, 1] * problem.weights, problem.bounds[:, 0]
     miss, h = np.moveaxis(np.maximum(problem.estimate, MIN_SHARE), -1, 0)

@@ -288,7 +288,7 @@ _VAGUE = frozenset({"has", "is", "no", "num", "n", "count", "flag"})
 _ENOUGH = 10.0
 """A dummy that is never on together with others, though by chance this is expected so often, excludes them."""
 _TWINS = 20
-"""The most values of columns that are compared for always going together."""
+"""The maximum number of values of columns that are compared for always going together."""
 _OFTEN = 5
 
 

@@ -332,7 +332,7 @@ def _row_part(block: FeatureBlock, box: Boxes, program: MixedIntegerProgram) -> 
 
 
 def _are_tight(block: FeatureBlock, boxes: Boxes) -> NDArray[np.bool_]:
-    """Whose proposals are seldom accepted. The seed is fixed: the way of sampling does not change the distribution."""
+    """Whose proposals are rarely accepted. The seed is fixed: the way of sampling does not change the distribution."""
     rng = np.random.default_rng(0)
     doubtful = np.arange(len(boxes.start))
     for tries in _PILOTS:

@@ -72,7 +72,7 @@ class Points:
         Parameters
         ----------
         names
-            The columns that are wanted, in order; default: all.
+            The columns that are requested, in order; default: all.
         """
         index = {feature.name: j for j, feature in enumerate(self.features)}
         columns: dict[str, NDArray[Any]] = {}

@@ -165,7 +165,7 @@ class CallableModel:
         return self.features
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Call the callable once, and use what it returns for whatever is wanted."""
+        """Call the callable once, and use what it returns for whatever is requested."""
         chosen = table if self.features is None else table.select(self.features)
         raw = kept_trying(lambda: self.function(chosen.copy().native), self.name)
         array = array_from(raw, on_device=table.kind == TENSORS)
@@ -242,7 +242,7 @@ class EstimatorModel:
         return self.features or fitted_names(self.estimator)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the estimator for what is wanted, with one call where one will do.
+        """Ask the estimator for what is requested, with one call where one will do.
 
         It gets a copy: a pipeline that transforms in place must not change the population.
         """
@@ -260,7 +260,7 @@ class EstimatorModel:
         return Answer(prediction if want_prediction else None, score, self.classes if by_class else ())
 
     def fingerprint(self) -> str:
-        """Tell this estimator from others by its class and everything it has learnt.
+        """Tell this estimator from others by its class and everything it has learned.
 
         An estimator that cannot be pickled is identified by its class and its ``repr`` alone.
         """

@@ -82,7 +82,7 @@ def _codes(values: NDArray[Any], categories: tuple[Value, ...]) -> NDArray[np.fl
 
 
 MOST_FEATURES = 1 << 24
-"""The most columns that a file may declare. Some memory is taken for each when a row is predicted."""
+"""The maximum number of columns that a file may declare. Some memory is taken for each when a row is predicted."""
 
 
 def check_size(what: str, value: object, most: int) -> int:

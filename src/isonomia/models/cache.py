@@ -69,7 +69,7 @@ class AnswerCache:
 
     For a model that may answer at random, the n-th time that a check asks about a row, it gets the n-th answer that is
     stored for it. So within a check no answer is used twice, and answers stay independent draws. A check that resumes
-    does not know which answers it has used before: it asks the model itself.
+    does not know which answers it has used before: it queries the model itself.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class AnswerCache:
         return replace(self, under=under, turns=turns, _earlier=self.counts.hits)
 
     def resume(self) -> None:
-        """Let a check that resumes ask a model that may answer at random: it may have used any stored answer."""
+        """Let a check that resumes query a model that may answer at random: it may have used any stored answer."""
         if self.turns is not None:
             self.turns.resumed = True
 

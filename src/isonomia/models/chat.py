@@ -69,7 +69,7 @@ class ChatModel:
     repeats
         How often each row of a sample is queried: its answers are then a cluster, one draw together.
     max_tokens
-        The most tokens of an answer; ``None`` to send no limit.
+        The maximum number of tokens of an answer; ``None`` to send no limit.
     prices
         What tokens cost, in US dollars for each, ``{"input": 2.5e-6, "output": 1e-5}``, for a budget in dollars.
     parameters
@@ -204,7 +204,7 @@ class ChatModel:
 
     @property
     def _most_output(self) -> int | None:
-        """The most tokens of an answer; ``None`` where nothing limits them."""
+        """The maximum number of tokens of an answer; ``None`` where nothing limits them."""
         max_tokens = self.parameters.get("max_completion_tokens", self.max_tokens)
         return max_tokens if _is_count(max_tokens) else None
 

@@ -36,7 +36,7 @@ _MAX_NAMES = 8
 
 
 def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-    """Ask a model about a batch, once, and check its answer.
+    """Query a model about a batch, once, and check its answer.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def ask(model: Model, table: Table, want_score: bool, want_prediction: bool) -> 
     Returns
     -------
     Answer
-        What was wanted and nothing else: finite, with one entry for each row, scores inside the model's range.
+        What was requested and nothing else: finite, with one entry for each row, scores inside the model's range.
 
     Raises
     ------
     ModelError
-        When the model raises, gives nothing for what is wanted, gives the wrong number of answers or the wrong
+        When the model raises, gives nothing for what is requested, gives the wrong number of answers or the wrong
         shape, or when an answer is missing, not finite, or outside the model's range.
     """
     if table.rows == 0:

@@ -144,7 +144,7 @@ class DecoderAdapter:
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes; empty where they are not known, or numbers are predicted."""
+        """The classes; empty where they are unknown, or numbers are predicted."""
         return self.decoder.classes
 
     def describe(self) -> str:

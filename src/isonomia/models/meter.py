@@ -27,7 +27,7 @@ from isonomia.populations.table import Table
 
 FURTHER_SHARE, LEAST_FURTHER = 8, 40
 """With a budget of samples, shrinking and showing together send at most an eighth as many rows as the budget has
-samples, or 40 where that is more: a number fixed beforehand, so that workers and resumed runs show the same. With
+samples, or 40 where that is more: a number fixed in advance, so that workers and resumed runs show the same. With
 second questions, of which there are at most 24 below 640 rows and 64 more for each quadrupling, that is at most a
 quarter, or 64. It limits what is shown, never the answer."""
 
@@ -54,7 +54,7 @@ class BudgetSpentError(BaseException):
 
 @dataclass(slots=True)
 class QueryMeter:
-    """What a check has asked its model, and what it may still ask.
+    """What a check has queried its model, and what it may still ask.
 
     Guarantee: ``rows`` never exceeds ``queries``, and no rows are sent once ``seconds`` have passed, except for what is
     :meth:`untimed`: a first batch. A call that is running in this process is not cut off, so the time may be exceeded
@@ -63,9 +63,9 @@ class QueryMeter:
     Attributes
     ----------
     queries, seconds
-        The most rows, and the longest time.
+        The maximum number of rows, and the longest time.
     samples
-        The most samples; where they are limited, :meth:`further` rows are, too.
+        The maximum number of samples; where they are limited, :meth:`further` rows are, too.
     rows
         The rows sent so far, in this run and in the runs that it resumes.
     parent

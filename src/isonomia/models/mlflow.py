@@ -56,7 +56,7 @@ class MlflowModel(DecoderAdapter):
         return self.features or _signature_names(self.pyfunc)
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the model once, with a pandas frame that is a copy of the columns it takes."""
+        """Query the model once, with a pandas frame that is a copy of the columns it takes."""
         pandas = needed("pandas", "pandas", "an MLflow model")
         columns = columns_for(self.name, table, self.reads, None)
         chosen = table.select(columns).copy()

@@ -42,7 +42,7 @@ class NamedModels(SeveralModels):
 
     @property
     def score_range(self) -> tuple[float, float] | None:
-        """The least and the greatest score that any of them can give; ``None`` where that is not known of one."""
+        """The least and the greatest score that any of them can give; ``None`` if unknown of one."""
         ends = [model.score_range for model in self.models.values()]
         known = [each for each in ends if each is not None]
         return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(ends) else None

@@ -42,7 +42,7 @@ def borders(rows: int) -> list[int]:
 
 
 Question = tuple[Table, bool, bool]
-"""Rows, and whether scores and predictions are wanted."""
+"""Rows, and whether scores and predictions are requested."""
 
 
 def answer_part(model: Model, question: Question) -> tuple[str, Answer]:

@@ -37,7 +37,7 @@ class Answer:
     classes: tuple[Value, ...] = ()
 
     def wanted(self, want_score: bool, want_prediction: bool) -> Answer:
-        """What is wanted of an answer that has more."""
+        """What is requested of an answer that has more."""
         return Answer(
             self.prediction if want_prediction else None,
             self.score if want_score else None,
@@ -53,7 +53,7 @@ class Answer:
 class Model(Protocol):
     """What is audited: a black box that answers for whole batches.
 
-    Ask a model through :func:`isonomia.models.ask`, which checks what it answers.
+    Query a model through :func:`isonomia.models.ask`, which checks what it answers.
 
     A model may also have a method ``describe``, which says in one line what it is. :func:`isonomia.models.adapt` also
     takes a model without ``reads``, and gives it all columns.
@@ -65,11 +65,11 @@ class Model(Protocol):
 
     @property
     def score_range(self) -> tuple[float, float] | None:
-        """The least and the greatest score it can give; ``None`` when that is not known."""
+        """The least and the greatest score it can give; ``None`` when that is unknown."""
 
     @property
     def classes(self) -> tuple[Value, ...]:
-        """The classes that it can predict; empty when that is not known."""
+        """The classes that it can predict; empty when that is unknown."""
 
     @property
     def reads(self) -> tuple[str, ...] | None:

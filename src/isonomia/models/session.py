@@ -4,7 +4,7 @@ A batch goes from :meth:`ModelSession.answer` to the model like this; what a ses
 
 1. with a cache, it waits at the gate, which limits how many threads use the model at once. The gate is outside the
    cache, so that two threads never ask about the same missing row;
-2. the cache answers the rows that it knows (:class:`~isonomia.models.cache.AnswerCache`); only the others go on;
+2. the cache answers the rows that it knows (:class:`~isonomia.models.cache.AnswerCache`); only the others continue;
 3. the steadiness watch lets them pass, and repeats a few (:class:`~isonomia.models.steady.Steadiness`);
 4. workers get a part of the rows each (:class:`~isonomia.models.parallel.Workers`). Work that was begun ahead is found
    by the identity of the table, so columns are withheld after this step and not before;
@@ -181,7 +181,7 @@ class ModelSession(AroundModel):
         return nullcontext() if self.gate is None else self.gate
 
     def _asked(self, table: Table, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask the model about the rows without the columns that are withheld."""
+        """Query the model about the rows without the columns that are withheld."""
         held = [name for name in table.names if name in self.withheld]
         if not held:
             return send(self.model, table, want_score=want_score, want_prediction=want_prediction)
@@ -225,7 +225,7 @@ class ModelSession(AroundModel):
             self.direct_workers.drop(table)
 
     def apart(self, hands_over: int = 0, *, repeats: bool = False) -> ModelSession:
-        """The session of a worker that asks the model by itself: without cache and workers, and with a fresh watch.
+        """The session of a worker that queries the model by itself: without cache and workers, and with a fresh watch.
 
         The watch notes ``hands_over`` rows for the caller's watch; with 0 there is no watch. It ``repeats`` questions
         itself only where its pieces of work are large.
@@ -234,7 +234,7 @@ class ModelSession(AroundModel):
         return replace(self, cache=None, workers=None, steady=watch, vectors=False, front=None)
 
     def take_over(self, handed: Sequence[SteadinessReport]) -> None:
-        """Let the watch go on from what workers that asked the model by themselves have handed over."""
+        """Let the watch continue from what workers that queried the model by themselves have handed over."""
         if self.steady is not None:
             self.steady.take_over(self._unwatched, self.workers, handed)
 
@@ -339,7 +339,7 @@ def _takes_all_columns(model: Model) -> bool:
 
 @dataclass(slots=True, eq=False)
 class RecordedAnswers:
-    """A journal in front of a session: a check that was cut off and asks again asks the model only what is new.
+    """A journal in front of a session: a check that was cut off and asks again queries the model only what is new.
 
     If ``everybody`` is given, a check takes the answers of an earlier check that made the same pass over all rows.
     """
@@ -353,7 +353,7 @@ class RecordedAnswers:
         number, self.questions = self.questions, self.questions + 1
         entry = self.journal.recall(f"answer {number}")
         if entry is not None:
-            charge(asks_each(session) * table.rows)  # the run that is resumed sent them, and its budget goes on
+            charge(asks_each(session) * table.rows)  # the run that is resumed sent them, and its budget continues
             current_meter().was(0, entry)
             answer = unpacked(entry)
             if session.steady is not None:
@@ -368,7 +368,7 @@ class RecordedAnswers:
 
 
 MAX_REMEMBERED = 2**24
-"""How many people's answers are remembered; for the rest of a longer table, each check asks the model itself."""
+"""How many people's answers are remembered; for the rest of a longer table, each check queries the model itself."""
 
 
 @dataclass(slots=True, eq=False)

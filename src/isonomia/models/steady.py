@@ -53,7 +53,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SteadinessReport:
-    """What a worker that asks the model by itself hands to the watch of the process that gave it the work.
+    """What a worker that queries the model by itself hands to the watch of the process that gave it the work.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Steadiness:
     def answer(
         self, model: Model, workers: Workers | None, table: Table, want_score: bool, want_prediction: bool
     ) -> Answer:
-        """Ask a model, which may be run by workers, and now and then ask it again.
+        """Query a model, which may be run by workers, and occasionally ask it again.
 
         Raises
         ------

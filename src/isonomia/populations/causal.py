@@ -347,7 +347,7 @@ class AbductedSource:
         return self.source.batch(start, n, rng, stream)
 
     def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
-        """Give people as they are, and as they would be under every intervention that is wanted."""
+        """Give people as they are, and as they would be under every intervention that is requested."""
         table = self.source.batch(start, n, rng, stream)
         versions: dict[Version | None, Table] = {None: table}
         if table.rows:

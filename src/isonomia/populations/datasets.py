@@ -216,7 +216,7 @@ def _first_group(fragment: Any, skip: int) -> tuple[int, int]:
 
 def _decoded(fragment: Any, columns: Sequence[str], rows: int, first_group: int = 0) -> Iterator[Any]:
     """Decode one file, for Parquet from a row group on; rows at its start are decoded even if they are then skipped."""
-    if not columns:  # only columns from the names of folders are wanted
+    if not columns:  # only columns from the names of folders are requested
         for first in range(0, rows, AT_ONCE):
             yield pa.RecordBatch.from_arrays([pa.nulls(min(AT_ONCE, rows - first))], names=[""])
     elif isinstance(fragment, ds.ParquetFileFragment):

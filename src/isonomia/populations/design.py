@@ -29,7 +29,7 @@ class Clustering:
 
 
 LARGEST_CLUSTER = 2**53
-"""The most rows of a cluster that can be declared: larger numbers are not exact in double precision."""
+"""The maximum number of rows of a cluster that can be declared: larger numbers are not exact in double precision."""
 
 
 def clustering_of(rows: Rows, cluster: str | None, weigh: str, max_cluster: int | None) -> Clustering | None:

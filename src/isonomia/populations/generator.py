@@ -65,7 +65,7 @@ class Generator:
         columns of text may be NumPy's. The tensors stay where they are: only counts come back. ``None`` draws with
         NumPy.
     largest
-        The most people in one batch on a device, which bounds the memory.
+        The maximum number of people in one batch on a device, which bounds the memory.
 
     Raises
     ------

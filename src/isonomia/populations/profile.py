@@ -328,7 +328,7 @@ REPEATED = 0.1
 """The share of rows that may occur twice by accident."""
 
 NEARLY_UNIQUE = 0.4
-"""A column with this share of different values is taken for one whose values seldom coincide."""
+"""A column with this share of different values is taken for one whose values rarely coincide."""
 
 MORE_THAN_CHANCE = 5.0
 """How many times as many equal pairs there must be as if columns were independent."""

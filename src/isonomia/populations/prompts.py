@@ -70,7 +70,7 @@ class TextTemplate:
 
 
 _MOST = 2**22
-"""The most combinations; more would fill the memory."""
+"""The maximum number of combinations; more would fill the memory."""
 
 
 class Prompts(Census):

@@ -48,7 +48,7 @@ class BatchSizes:
     draws_only: bool = False
 
     def asked(self) -> BatchSizes | None:
-        """The sizes if a model is asked, which may need far more memory per person than a few numbers."""
+        """The sizes if a model is queried, which may need far more memory per person than a few numbers."""
         if self.draws_only:
             return None
         largest = min(self.most, _MOST_ASKED)
@@ -152,7 +152,7 @@ class Clusters:
     count
         How many clusters there are.
     largest
-        The most rows that a cluster of the population has: as declared, or as seen.
+        The maximum number of rows that a cluster of the population has: as declared, or as seen.
     weigh
         What counts the same: ``"rows"`` or ``"clusters"``.
     declared
@@ -426,10 +426,10 @@ class CausalSource(Protocol):
 
 
 def people(source: Source, wanted: Wanted, start: int, n: int, rng: np.random.Generator, stream: int) -> People:
-    """Draw people, numbered from ``start``, in every version that is wanted.
+    """Draw people, numbered from ``start``, in every version that is requested.
 
     A second person is drawn like the first and independently of them. In a finite table, whose rows count once, two
-    neighbours in its random order make a pair.
+    neighbors in its random order make a pair.
     """
     interventions = [version for version in wanted.versions if isinstance(version, Do)]
     in_pairs = any(isinstance(version, Other) for version in wanted.versions)
@@ -481,7 +481,7 @@ def _single(source: Source, start: int, n: int, rng: np.random.Generator, stream
 
 
 def _neighbours(both: People) -> People:
-    """Pairs of neighbours: the first of each in every version, and the second as they are."""
+    """Pairs of neighbors: the first of each in every version, and the second as they are."""
     first = np.arange(both[None].rows // 2) * 2
     pairs: dict[Version | None, Table] = {version: table.take(first) for version, table in both.items()}
     return {**pairs, Other(): both[None].take(first + 1)}

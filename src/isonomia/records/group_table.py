@@ -151,7 +151,7 @@ class GroupRow:
 
     @property
     def unknown(self) -> bool:
-        """Whether these are the people whose group is not known."""
+        """Whether these are the people whose group is unknown."""
         return bool(self.by) and None in self.values
 
     @property

@@ -421,10 +421,10 @@ def _same(left: Path, right: Path) -> bool:
 Counterexample: TypeAlias = Mapping[str, Any]
 
 MAX_KEPT = 20
-"""The most counterexamples that are kept for one property."""
+"""The maximum number of counterexamples that are kept for one property."""
 
 MAX_CHARACTERS = 1_000_000
-"""The most characters of one counterexample; a longer one would make every check slow to start."""
+"""The maximum number of characters of one counterexample; a longer one would make every check slow to start."""
 
 
 def key_of(kind: str, text: str) -> str:

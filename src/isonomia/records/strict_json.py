@@ -97,7 +97,7 @@ def _no_number(text: str) -> NoReturn:
 # ------------------------------------------------------------------------------------------------------------- schemas
 
 _MAX_BITS = 1023
-"""The most bits of a whole number that a float can hold, if not exactly."""
+"""The maximum number of bits of a whole number that a float can hold, if not exactly."""
 
 
 @cache

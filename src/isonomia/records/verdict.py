@@ -175,7 +175,7 @@ class Verdict:
         How many rows were sent to the model, for whatever purpose; ``None`` without a model, and for an old record.
     repeated
         How many of these rows were sent a second time, to see whether the answer changes; none of them did.
-        ``None`` where that is not known, and where the model may answer at random.
+        ``None`` if unknown, and where the model may answer at random.
     spent
         What a language model's answers cost, in tokens and dollars, and how many had no label; empty for other models.
     leaves, expressions

@@ -42,7 +42,7 @@ IN_MEMORY = 2**23
 """How many bytes of chunks are kept in memory; beyond this, they go to a temporary file."""
 
 LONGEST = 4000
-"""The most characters of an object that is kept as its ``repr``."""
+"""The maximum number of characters of an object that is kept as its ``repr``."""
 
 
 @dataclass(eq=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isonomia.records.violations import ViolationSet
 
 UNFINISHED = "Unfinished"
-"""The kind of a failure that is not an error: the run was cut off, or still goes on."""
+"""The kind of a failure that is not an error: the run was cut off, or still continues."""
 
 ORDER = ("violated", "undecided", "holds")
 """The answers, those that need attention first."""

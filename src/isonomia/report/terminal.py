@@ -246,7 +246,7 @@ def show(verdict: Verdict, console: Console, explanation: str | None = None, why
     verdict
         What to show.
     console
-        Where to show it; colours and line drawing depend on what it can do.
+        Where to show it; colors and line drawing depend on what it can do.
     explanation
         The property in plain English; where the property is a program it comes first, and the program below it.
     why
@@ -385,13 +385,13 @@ Result: TypeAlias = Verdict | Failure
 """The result of a property."""
 
 MAX_PROPERTIES = 60
-"""The most lines; where there are more properties, those that do not hold come first."""
+"""The maximum number of lines; where there are more properties, those that do not hold come first."""
 
 WIDE = 100
 """The columns from which on the summary says what each answer cost; a verdict in full always says so."""
 
 MAX_IN_FULL = 5
-"""The most verdicts that are shown in full."""
+"""The maximum number of verdicts that are shown in full."""
 
 
 def overview(audit: AuditReport, console: Console) -> None:

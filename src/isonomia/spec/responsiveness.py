@@ -117,7 +117,7 @@ class Responsiveness:
         A fixed number of draws for each person, for exact binomial tests and Clopper-Pearson intervals; by default,
         each person's points are drawn until the person is decided.
     most_draws
-        The most draws for one person.
+        The maximum number of draws for one person.
     most_listed
         The most reachable points for which all of a person's points are evaluated, which is exact.
     average
@@ -558,7 +558,7 @@ def by_feature(
     Parameters
     ----------
     interventions, target
-        What people can change, and the prediction that is wanted.
+        What people can change, and the prediction that is requested.
     features
         Which features; default: all that are actionable.
     at_least

@@ -27,7 +27,7 @@ MAX_FETCHED = 2**26
 """The most bytes of a value in an SQLite file, and of the texts that are fetched at once, but for one row."""
 
 MAX_COMPUTED = 2**20
-"""The most bytes of a value in a table that has computed columns."""
+"""The maximum number of bytes of a value in a table that has computed columns."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from isonomia.spec import Property, parse
 
 _NAME = "isonomia"
 _GROWTH = 0.05
-"""How much longer the table is at each look, relative to the last one. These sizes are fixed beforehand, so that the
+"""How much longer the table is at each look, relative to the last one. These sizes are fixed in advance, so that the
 order in which answers come changes no verdict; a larger number finds a decision up to this much later."""
 
 _UNKNOWN = ("item", "repeat", "error")

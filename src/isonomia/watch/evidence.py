@@ -27,7 +27,7 @@ from isonomia.watch.stream import ACKNOWLEDGED, DECISIONS, LEFT_OUT, OUTCOMES, S
 from isonomia.wording import plural
 
 MAX_SAMPLES = 2**53
-"""The most samples of a stream: beyond this, whole numbers are not exact as floats."""
+"""The maximum number of samples of a stream: beyond this, whole numbers are not exact as floats."""
 
 CLOSE = 1e-9
 """The relative error that rounding may cause in sums, and between the log wealth of an alert and its threshold."""

@@ -143,7 +143,7 @@ class Monitor:
     def catch_up(self, stop: Event) -> int:
         """Judge everything that has come; returns how many rows there were.
 
-        A sample is left out for want of an outcome only when all outcomes that are there have been read. So a backlog
+        A sample is left out for lack of an outcome only when all outcomes that are there have been read. So a backlog
         gives the same results as many runs, if the outcomes came in time, and otherwise leaves out fewer samples.
         """
         rows = 0

@@ -32,7 +32,7 @@ Position = Mapping[str, Any]
 """How far a source was read, as values that JSON can hold."""
 
 AT_ONCE = 10_000
-"""The most rows of a table, or lines, that are fetched at once."""
+"""The maximum number of rows of a table, or lines, that are fetched at once."""
 
 TOGETHER = 1_000
 """The most of them that are counted together. Less gives a finer history of a backlog, and costs more transactions."""

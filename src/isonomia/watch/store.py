@@ -23,7 +23,7 @@ from isonomia.watch.source import Position, SourcePart
 from isonomia.watch.stream import ACKNOWLEDGED, OUTCOMES
 
 MAX_POINTS = 1_000
-"""The most points of the history; when there are more, every second one is deleted."""
+"""The maximum number of points of the history; when there are more, every second one is deleted."""
 
 SCHEMA = StoreSchema(
     "a watch",

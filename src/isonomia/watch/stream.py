@@ -242,7 +242,7 @@ LEFT_OUT = "left out"
 """Marks in the log where all outcomes had been read, and samples that had waited too long were left out."""
 
 EARLY = 100_000
-"""The most outcomes that are kept for samples that may still come; the oldest are dropped."""
+"""The maximum number of outcomes that are kept for samples that may still come; the oldest are dropped."""
 
 PARTS = 4
 """The number of parts of a window: it is at least as long as requested, and at most one part longer."""

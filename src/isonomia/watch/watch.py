@@ -65,7 +65,7 @@ class Watch:
         The probability that there is ever a false alarm is at most this, over all properties and groups.
     run_length
         Instead of ``alpha``: the mean number of samples to a false alarm is at least this, over all properties and
-        groups. It detects changes sooner in a stream that has run for long, and gives a false alarm now and then.
+        groups. It detects changes sooner in a stream that has run for long, and gives a false alarm occasionally.
     delta
         The risk of the verdicts so far, over all properties, and of the intervals for the last samples.
     model
@@ -96,7 +96,7 @@ class Watch:
     ``run_length``. The distribution may change from sample to sample, and who comes next may depend on earlier
     decisions and outcomes. For properties that compare groups, at most one of the compared rates may change within a
     block: usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an
-    alert was acknowledged, the watch goes on with half of the risk that was left.
+    alert was acknowledged, the watch continues with half of the risk that was left.
 
     With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
     the order in which they came. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
@@ -419,7 +419,7 @@ class Watch:
 
     @property
     def state(self) -> bytes:
-        """Everything that was learnt, to continue elsewhere: ``Watch(...same arguments...).restore(state)``."""
+        """Everything that was learned, to continue elsewhere: ``Watch(...same arguments...).restore(state)``."""
         content = {
             "format": STATE_FORMAT,
             "watches": self._identity(),

@@ -471,7 +471,7 @@ def run_checks(
     """Run every check that has no verdict yet, and record each result as soon as it is there.
 
     A failing check does not affect the others. Ctrl-C keeps the results so far; checks that were
-    running have no verdict in the store, and go on where they were when the run is resumed.
+    running have no verdict in the store, and continue where they were when the run is resumed.
 
     ``jobs`` checks may run in parallel, if they share nothing; ``None``: one per core. The verdicts
     do not depend on it. ``tell`` is always called in the thread that calls this. The returned list has ``None`` for a

@@ -200,7 +200,7 @@ class KSafetyAudit:
         return [_stored(item) for item in verdict.counterexamples if strict & set(item.get("violates", ()))]
 
     def outdated(self, check: Check[Safety]) -> Sequence[Mapping[str, Any]]:
-        """All of them, unless the check goes on after a violation."""
+        """All of them, unless the check continues after a violation."""
         return [_stored(item) for item in check.prop.known] if check.prop.stop_early else []
 
     def counts(self, check: Check[Safety], entries: Entries) -> Iterator[RecordedCounts]:

@@ -38,7 +38,7 @@ BLOCK_FILE = "<block>"
 """The file name of a block, for Python."""
 
 MAX_THREADS = 512
-"""The most cases that run side by side."""
+"""The maximum number of cases that run side by side."""
 
 GRACE = 1.0
 """Seconds that a case has to end after it was stopped."""
@@ -110,7 +110,7 @@ class _Case:
         return answer
 
     def resume(self, seconds: float) -> bool:
-        """Let the case go on until it queries or ends; returns whether it did so in time."""
+        """Let the case continue until it queries or ends; returns whether it did so in time."""
         self.go.release()
         if self.back.acquire(timeout=seconds):
             return True

@@ -41,7 +41,7 @@ from isonomia.records.journal import Journal
 from isonomia.spec.nomos.tree import Binary, Ensures, Requires, Var
 
 CHUNK = 2**17
-"""The most cases held in memory together while they are listed."""
+"""The maximum number of cases held in memory together while they are listed."""
 
 PROBES = 8
 """Once a batch has failed, the rows that are tried one by one before all of them are."""
@@ -151,7 +151,7 @@ class CaseResults:
         Why cases failed, and how many.
     changed
         For each case that violates, how many features its records differ in and how far, summed over the records that
-        were put to the model.
+        were sent to the model.
     pairs
         For a claim beyond noise, ``5 * changes + repeats`` for each case: how many of its four pairs of answers about
         the two records violate, and how many of its four pairs of answers about the same record. Else empty.
@@ -295,7 +295,7 @@ class CaseRunner:
         return data[back], None if why is None else why[back]
 
     def _in_pieces(self, what: str, domain: Domain, records: Any) -> Answers:
-        """Large records, such as images, are made and put to the model in pieces of the domain's size."""
+        """Large records, such as images, are made and sent to the model in pieces of the domain's size."""
         n, size = len(records), DomainFacts.of(domain).together
         if size is None or n <= size:
             return self._answers(what, domain.table(records))
@@ -412,7 +412,7 @@ def _reasons(batch: CaseEvaluation, failed: Booleans) -> Counter[str]:
 
 
 def _changes(program: CompiledSpec, batch: CaseEvaluation, violating: Booleans) -> NDArray[np.float64]:
-    """How far the records that were put to the model are from the first input; all records where none has a name.
+    """How far the records that were sent to the model are from the first input; all records where none has a name.
 
     Only for cases that violate, since comparing records, such as images, can cost more than querying the model.
     """

@@ -181,7 +181,7 @@ def _try_all(setup: SafetySetup) -> tuple[CaseTally, str | None] | None:
 
 
 def _list_cases(setup: SafetySetup) -> tuple[list[Cases], CaseTally] | None:
-    """Every case in parts, where that is wanted and possible, and a tally of those that are left out."""
+    """Every case in parts, where that is requested and possible, and a tally of those that are left out."""
     check, prop, runner = setup.check, setup.check.prop, setup.runner
     sampled = setup.subject.sample and setup.evidence.rated
     drawn = isinstance(check.population, Census) and not check.population.exact

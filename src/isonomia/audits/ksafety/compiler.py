@@ -105,7 +105,7 @@ class CompiledSpec:
 
     @property
     def compared(self) -> frozenset[str]:
-        """The names of the records that are put to the model, where they have a name."""
+        """The names of the records that are sent to the model, where they have a name."""
         if self.code is not None:
             return self.code.reads
         arguments = [argument for call in self.system for argument in call.arguments[:1]]

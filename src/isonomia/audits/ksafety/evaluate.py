@@ -99,7 +99,7 @@ class RandomChoices:
 
 @dataclass(slots=True)
 class GivenChoices:
-    """Choices fixed beforehand; the first one that is missing raises ``OpenChoiceError`` with what could be chosen.
+    """Choices fixed in advance; the first one that is missing raises ``OpenChoiceError`` with what could be chosen.
 
     For choices that were drawn, ``empty`` says where there was nothing to choose from.
     """
@@ -132,10 +132,10 @@ _LARGE = 2.0**62
 """Whole numbers below this are added and multiplied exactly."""
 
 LONGEST_TEXT = 2**16
-"""The most characters of a concatenated text. Forty doublings would make one of a trillion."""
+"""The maximum number of characters of a concatenated text. Forty doublings would make one of a trillion."""
 
 MOST_TEXT = 2**27
-"""The most characters of all concatenated texts in one batch of cases."""
+"""The maximum number of characters of all concatenated texts in one batch of cases."""
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,

@@ -11,7 +11,7 @@ independent draws, so each pair has the probability that the claim speaks of, an
 the two probabilities, whatever the case. For ``d1 == d2`` a case with the probabilities ``p_k`` and ``q_k`` of its
 answers has the mean ``sum((p_k - q_k)**2) / 2``: 0 if and only if the change has no effect, and never negative, so that
 effects on different cases do not cancel. Three queries (two about one record) would have a mean that can be negative,
-and for a model that seldom errs a variance of the order of its error rate, rather than of its square.
+and for a model that rarely errs a variance of the order of its error rate, rather than of its square.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CaseTally:
     by_ensures
         How many violate each ``ensures``.
     tested
-        Cases that met the preconditions and were put to the model.
+        Cases that met the preconditions and were sent to the model.
     violating, failed, vacuous
         Those that violate some ``ensures``, those in which something could not be computed, and those in which nothing
         was tested.

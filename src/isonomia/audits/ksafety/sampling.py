@@ -43,7 +43,7 @@ SEARCH = 100_000
 """After this many draws without an accepted case, a precondition counts as unsatisfiable."""
 
 MAX_DRAWS = 2**18
-"""The most draws made at once."""
+"""The maximum number of draws made at once."""
 
 MAX_BATCH = 2**16
 """The largest batch of random cases."""
@@ -65,7 +65,7 @@ class SafetyOutcome:
     complete
         Whether every case was tried.
     tested
-        How many cases were put to the model in all: those in ``tally``, and others.
+        How many cases were sent to the model in all: those in ``tally``, and others.
     stopped, seconds
         Why it stopped, and how long it took.
     remarks
@@ -135,7 +135,7 @@ class SampledBatch:
 
     @property
     def tested(self) -> int:
-        """How many cases were put to the model."""
+        """How many cases were sent to the model."""
         return sum(piece.tested for piece in self.pieces)
 
     def pack(self) -> Entry:
@@ -213,7 +213,7 @@ class SampledCases:
         return monotonic() >= self.until if draws is None else batch.draws >= draws
 
     def _judge_piece(self, batch: SampledBatch, size: int, wanted: int, rng: np.random.Generator) -> list[CaseResults]:
-        """Draw once, and judge the accepted cases, but no more than are wanted; at most one judgement."""
+        """Draw once, and judge the accepted cases, but no more than are requested; at most one judgement."""
         setup, runner = self.setup, self.setup.runner
         domain, rows = setup.inputs.draw(batch.start + batch.draws, size, len(runner.program.spec.inputs), rng)
         if not len(rows[0]):

@@ -26,7 +26,7 @@ SHRUNK = 5
 """How many violations are shrunk."""
 
 ENOUGH = 1_000
-"""The most choices of one input that are all tried."""
+"""The maximum number of choices of one input that are all tried."""
 
 ROUNDS = 4
 """How many times every choice is moved at most. Together with ``PRECISION`` it limits the cases of one violation to 250

@@ -42,7 +42,7 @@ SHOWN = 10
 """How many counterexamples among all cases, or among those drawn, a verdict holds."""
 
 MAX_KINDS = 48
-"""The most kinds that are distinguished by their outputs."""
+"""The maximum number of kinds that are distinguished by their outputs."""
 
 LONGEST = 40
 """The longest output that counts as a class, in characters; of longer ones only the order, or a difference, counts."""

@@ -309,7 +309,7 @@ class NumberCounts:
     span
         The range that is cut into bins; ``None`` for no bins.
     ends
-        The values between which numbers must lie; ``None`` where that is not known, and then there is no interval.
+        The values between which numbers must lie; ``None`` if unknown, and then there is no interval.
     n, sums
         The counts, of shape ``(groups, 3, bins)``.
     """

@@ -4,13 +4,13 @@ Every interval misses the truth with probability at most ``delta``, each by itse
 people are independent draws, so that a rate of a group is a binomial share with a known number of draws, whatever the
 group's size came to be.
 
-*The group with the highest rate* is not known, only the one with the highest rate among these rows. The ratio to the
+*The group with the highest rate* is unknown, only the one with the highest rate among these rows. The ratio to the
 truly highest is the least of the ratios to all groups. So it is above a value if all of them are: each lower limit may
 have the full risk, since one fixed group decides, and groups that at a risk of ``gamma`` cannot be the highest are left
 out. It is below a value if one of them is: each upper limit has a part of the risk, and the least of them counts. So a
 ratio is never bounded as if the reference had been chosen beforehand.
 
-*The median of all scores* is not known either. At a small risk it lies between two of the scores that were seen, and a
+*The median of all scores* is unknown either. At a small risk it lies between two of the scores that were seen, and a
 group's share above it is bet on for every value between the two (:mod:`isonomia.evidence.median_shares`). Without bets,
 the count above the true median is binomial, and lies between the counts above the two.
 
@@ -117,7 +117,7 @@ class IntervalMethod:
         return lower_limit(yes, n, self.risk / 2.0), upper_limit(yes, n, self.risk / 2.0)
 
     def mean(self, numbers: BinnedNumbers, ends: Ends | None) -> Ends | None:
-        """The interval of a mean of numbers between these ends; ``None`` where they are not known."""
+        """The interval of a mean of numbers between these ends; ``None`` if unknown."""
         value = float(numbers.total / numbers.n)
         if self.exact:
             return value, value

@@ -443,7 +443,7 @@ def measure(
         The group that others are compared with: ``"highest"``, the one with the highest rate; a value such as ``"M"``;
         a tuple of values for a combination; or a list for several.
     unknown
-        Texts that mean that the group is not known, such as ``["?", "Unknown"]``; missing values always do.
+        Texts that mean that the group is unknown, such as ``["?", "Unknown"]``; missing values always do.
     small
         Groups with a smaller share of all are flagged, and are never the reference group by default.
     delta

@@ -220,7 +220,7 @@ class OnePass:
         yield from self.rows.batches(self._read(), plain=self.model is None)
 
     def _by_workers(self) -> Iterator[tuple[Table, Answer]] | None:
-        """The batches of a long table in files, which workers read and put to the model; ``None`` elsewhere.
+        """The batches of a long table in files, which workers read and sent to the model; ``None`` elsewhere.
 
         They send back what is measured, batch by batch, without the columns that only the model needs. Sums of numbers
         depend on the order of adding, so the counting stays here.

@@ -34,7 +34,7 @@ from isonomia.spec.principal import PrincipalFairness
 WIDE = "the proof is inconclusive"
 
 PILOTS = 10_000
-"""Draws that list the subgroups of an unlimited population; others may still turn up later."""
+"""Draws that list the subgroups of an unlimited population; others may still first appear later."""
 
 
 def check_principal(check: Check[PrincipalFairness], observer: Observer) -> Verdict:

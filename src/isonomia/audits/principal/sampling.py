@@ -1,9 +1,9 @@
 """The sampled check of principal fairness: draw, query the model, count, bet in every subgroup, and pool the bets.
 
-One answer is given over many subgroups, also where subgroups turn up late. Everything is conditional on which subgroup
+One answer is given over many subgroups, also where subgroups appear late. Everything is conditional on which subgroup
 and which attribute value each draw belongs to: given those, the wealth of each subgroup against "fair here" is a
 supermartingale that starts at 1, and those of different subgroups are independent. So weights may depend on the
-subgroups' order of appearance, but a weight once given must not change: with a plain mean, a subgroup that turns up
+subgroups' order of appearance, but a weight once given must not change: with a plain mean, a subgroup that appears
 late with its wealth of 1 would raise the mean of those that have lost.
 """
 
@@ -83,7 +83,7 @@ class PrincipalSampling:
     worlds
         The bets.
     listed, closed
-        The subgroups known beforehand, and whether no others can turn up.
+        The subgroups known beforehand, and whether no others can appear.
     seed
         The seed of all randomness.
     """
@@ -107,7 +107,7 @@ class PrincipalSampling:
         return PrincipalState(self.listed, self.worlds.begin(len(self.listed)), PooledWealth(), PooledWealth())
 
     def measure(self, plan: Plan) -> SubgroupCounts:
-        """Draw one batch from each stream, ask the model about it, and count."""
+        """Draw one batch from each stream, query the model about it, and count."""
         return self._counted(self._drawn(plan), self.session)
 
     def _drawn(self, plan: Plan) -> list[Table]:

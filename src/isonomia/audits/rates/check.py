@@ -49,7 +49,7 @@ ASKED_AGAIN = 1000
 """The maximum number of rows that the model is queried again about, to find out what it predicts."""
 
 MOST_JUDGED = 6
-"""The most rates whose judge is described in words; all are in the details."""
+"""The maximum number of rates whose judge is described in words; all are in the details."""
 
 _PLANNED = "the sample size was fixed in advance, and there were no looks other than the planned ones"
 

@@ -97,7 +97,7 @@ class ClusterDraws:
         return self.check.population.cluster_edges(root(self.check.seed))
 
     def measure(self, plan: Plan) -> HistoryReading:
-        """Draw the rows of some clusters, ask the model about them, and add them up within each cluster."""
+        """Draw the rows of some clusters, query the model about them, and add them up within each cluster."""
         edges = self._edges[plan.start : plan.start + plan.n + 1]
         start, n = int(edges[0]), int(edges[-1] - edges[0])
         rng = batch_rng(self.check.seed, plan.index, 0)

@@ -350,7 +350,7 @@ def _spread(xp: Any, where: Any, weight: Any, above: Any) -> list[tuple[Any, Any
 
 
 def group_sizes(check: Check[Property], question: RatesQuestion) -> dict[Leaf, float] | None:
-    """How many rows each leaf's group has; ``None`` where that is not known, or rows are drawn with replacement.
+    """How many rows each leaf's group has; ``None`` if unknown, or rows are drawn with replacement.
 
     It is known for a census whose leaves are all yes/no, and whose groups do not depend on the model.
     """
@@ -484,7 +484,7 @@ class DeclaredFacts:
             )
 
     def _refuse_unforeseen(self, reader: BatchReader, table: Table) -> None:
-        """Refuse a value that turns up late: "for every value" would miss its group."""
+        """Refuse a value that appears late: "for every value" would miss its group."""
         for name, known in self.question.covered if self.population.size is None else ():
             row = reader.misfit(known)
             if row is not None:
@@ -508,7 +508,7 @@ class BatchCounts:
 def whole_table_counts(promises: DeclaredFacts, n: Sequence[int], channels: Sequence[Channel]) -> BatchCounts | None:
     """All rows of a sample, in whatever order, as the engine of its table counts them; ``None`` where rows are drawn.
 
-    ``n`` is how many people of each stream are wanted.
+    ``n`` is how many people of each stream are requested.
     """
     people, question = promises.population, promises.question
     rows = facts_of(people).rows if isinstance(people, Sample) else None

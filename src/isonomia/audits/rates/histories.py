@@ -49,7 +49,7 @@ class HistoryEvidence(Protocol):
         """Take in one batch."""
 
     def looked(self, state: Any) -> Any:
-        """The state after all that is looked at only now and then was looked at."""
+        """The state after all that is looked at only occasionally was looked at."""
 
     def complete(self, state: Any) -> bool:
         """Whether the planned look has come; always so without one."""
@@ -93,7 +93,7 @@ class Draws(Protocol):
         """How the rows were used."""
 
     def measure(self, plan: Plan) -> HistoryReading:
-        """Draw the rows of a batch, ask the model about them, and count."""
+        """Draw the rows of a batch, query the model about them, and count."""
 
     def pack(self, reading: HistoryReading) -> Entry:
         """The reading as plain values."""

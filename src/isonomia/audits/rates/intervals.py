@@ -87,7 +87,7 @@ class LeafKnowledge:
     inversions
         The bets that are inverted.
     rough
-        Whether ends need not be sharp, as while a check goes on.
+        Whether ends need not be sharp, as while a check continues.
     found
         The intervals found so far, by quantity and risk: that of ``b / a`` is derived from that of ``a / b``.
     paths

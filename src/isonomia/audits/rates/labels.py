@@ -171,7 +171,7 @@ class LabelDraws:
         return () if looks == "any" else (no_look_remark(looks, "few rows have a label"),)
 
     def measure(self, plan: Plan) -> HistoryReading:
-        """Draw rows, ask the model about them, and tell apart what bets need to know."""
+        """Draw rows, query the model about them, and tell apart what bets need to know."""
         rng = batch_rng(self.check.seed, plan.index, 0)
         drawn = people(self.source, self.question.wanted, plan.start, plan.n, rng, 0)
         table = drawn[None]

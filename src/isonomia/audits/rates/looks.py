@@ -52,7 +52,7 @@ def looks_of(check: Check[Property], question: RatesQuestion, people: float) -> 
     NoLookError
         Where the property has no method for planned looks.
     UsageError
-        Where the number of people is not fixed beforehand.
+        Where the number of people is not fixed in advance.
     """
     evidence = looks_for(question.formula, question.ranges, check.population.streams, check.delta, (1,))
     if not isfinite(people):

@@ -84,7 +84,7 @@ def plan_rates(
     Parameters
     ----------
     prop
-        The property. A ``for`` must list its values: without data it is not known what a column holds.
+        The property. A ``for`` must list its values: without data it is unknown what a column holds.
     guesses
         For each leaf, by its text, what it might be.
     shares

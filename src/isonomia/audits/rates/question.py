@@ -172,7 +172,7 @@ class VersionColumns:
     columns
         The table's columns that are named.
     prediction, score
-        What the model is asked for.
+        What the model is queried for.
     """
 
     columns: tuple[str, ...]
@@ -181,7 +181,7 @@ class VersionColumns:
 
     @property
     def model(self) -> bool:
-        """Whether the model is asked at all."""
+        """Whether the model is queried at all."""
         return self.prediction or self.score
 
 
@@ -362,7 +362,7 @@ def _known(column: Column, values: tuple[Value, ...]) -> Row:
 
 
 MOST_PAIRS = 2**26
-"""The most pairs that are all counted; where there are more, pairs are drawn at random."""
+"""The maximum number of pairs that are all counted; where there are more, pairs are drawn at random."""
 
 
 def in_all(question: RatesQuestion, size: int | None) -> int:

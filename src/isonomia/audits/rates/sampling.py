@@ -248,7 +248,7 @@ def _bets_row_by_row(check: Check[Property], question: RatesQuestion, evidence: 
 
 
 def _soonest(delta: float) -> int:
-    """A draw seldom yields more than half a nat, so hardly anything is decided by fewer draws than this."""
+    """A draw rarely yields more than half a nat, so hardly anything is decided by fewer draws than this."""
     return int(np.ceil(2.0 * np.log(1.0 / delta)))
 
 
@@ -359,7 +359,7 @@ class RatesSampling(Generic[S]):
         return SamplingState(self.evidence.begin(), leaves)
 
     def measure(self, plan: Plan) -> BatchCounts:
-        """Draw one batch from each stream, ask the model about it, and count; an engine counts a whole table."""
+        """Draw one batch from each stream, query the model about it, and count; an engine counts a whole table."""
         known = None if self.session else whole_table_counts(self._promises, plan.by_stream(), self._channels)
         return known or self._counted(plan, self._drawn(plan), self.session)
 
@@ -466,7 +466,7 @@ class RatesSampling(Generic[S]):
         return answer if observed.issuperset(self.vanished) else None
 
     def share(self, state: SamplingState[S]) -> float:
-        """How far the evidence has come; 0 where the check goes on after a decision, whose end it cannot tell."""
+        """How far the evidence has come; 0 where the check continues after a decision, whose end it cannot tell."""
         return self.evidence.progress(state.evidence) if self.stop == "decided" else 0.0
 
     def progress_text(self, state: SamplingState[S]) -> str:

@@ -206,7 +206,7 @@ def search(
     -------
     Search
         The subgroups, the strongest evidence first. Guarantee: if the rows are independent draws, and their number was
-        fixed beforehand, the expected share of wrong ones is at most ``fdr``, however the subgroups overlap. Not
+        fixed in advance, the expected share of wrong ones is at most ``fdr``, however the subgroups overlap. Not
         implied: that a subgroup that is not named has the property. A census is counted, and nothing can be wrong.
 
     Examples

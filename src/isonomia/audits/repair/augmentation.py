@@ -118,11 +118,11 @@ def augment(
         ``data``, and the answers about the related rows; it returns a label per row. By default, a changed row is to be
         answered like the row it is related to, the first input of the case.
     rounds
-        The most times the model is trained again.
+        The maximum number of times the model is trained again.
     cases
         How many random cases a search tries, for each property.
     most
-        The most rows a round adds, as a share of the training rows. Few at a time cost less accuracy.
+        The maximum number of rows a round adds, as a share of the training rows. Few at a time cost less accuracy.
     mix
         Half of the cases start from training rows in which each feature is, with this probability, that of another
         row: so the repair also covers people who are not in the table. 0 searches the training rows only.

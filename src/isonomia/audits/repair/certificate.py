@@ -69,7 +69,7 @@ class Certificate:
         return self.delta / (len(self.claim.props) + 1)
 
     def rows(self, estimator: Any) -> int:
-        """The most rows that it sends to both models, and for its remark on monotone constraints."""
+        """The maximum number of rows that it sends to both models, and for its remark on monotone constraints."""
         total = 2 * self.held.rows
         for prop in self.claim.props:
             k = self.work.rows_of_case(prop, estimator, self.held)
@@ -174,13 +174,13 @@ class Certificate:
 
 
 MOST_BATCHES = 4096
-"""The most batches of rows, each of which learns from those before it. Fewer only widen the limits."""
+"""The maximum number of batches of rows, each of which learns from those before it. Fewer only widen the limits."""
 
 
 def lost_limits(change: NDArray[np.int64], delta: float, rng: np.random.Generator) -> tuple[float, float]:
     """The limits of the mean of independent numbers -1, 0 and 1, taken in random order.
 
-    Guarantee: each is wrong with probability at most ``delta``, for a number of draws that was fixed beforehand.
+    Guarantee: each is wrong with probability at most ``delta``, for a number of draws fixed in advance.
     """
     tallies = change[rng.permutation(len(change))][:, None] == np.array([-1, 0, 1])
     starts = np.unique(np.linspace(0, len(change), min(len(change), MOST_BATCHES), endpoint=False).astype(int))

@@ -269,7 +269,7 @@ class SearchFindings:
 
 
 def with_repeats(rows: int) -> int:
-    """The most rows that samples of so many rows send, with second questions, shrinking and showing."""
+    """The maximum number of rows that samples of so many rows send, with second questions, shrinking and showing."""
     return rows + max(64, ceil(rows / 4))
 
 

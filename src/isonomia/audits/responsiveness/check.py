@@ -38,7 +38,7 @@ from isonomia.wording import chance, plural
 
 TARGET_UNKNOWN = "no point that was checked has the target, which may be misspelled"
 _MODEL_BATCH = 10_000
-"""How many people are put to the model together."""
+"""How many people are sent to the model together."""
 _MAX_SHOWN = 8
 """How many of the model's own answers are shown."""
 

@@ -34,9 +34,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 _CHUNK = 200_000
-"""How many points are put to the model together; it bounds the memory."""
+"""How many points are sent to the model together; it bounds the memory."""
 _FIRST_TIMED = 1_000
-"""How many points are put to the model together at first, where time is limited."""
+"""How many points are sent to the model together at first, where time is limited."""
 _FIRST, _GROWTH = 8, 1.25
 """The draws of the first round, and the factor by which each later one increases the total; any sizes are valid."""
 RESERVE = 0.1

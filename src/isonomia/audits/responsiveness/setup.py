@@ -301,7 +301,7 @@ def _stated_rows(prop: Responsiveness, table: Table) -> NDArray[np.intp]:
 
 
 def holds_for(row: Row, table: Table, session: ModelSession) -> NDArray[np.bool_]:
-    """Whether a condition is true of each person as they are; the model is asked where it speaks of answers."""
+    """Whether a condition is true of each person as they are; the model is queried where it speaks of answers."""
     outputs = {output.name for output in outputs_of(row)}
     answer = session(table, "score" in outputs, "prediction" in outputs) if outputs else Answer()
     columns: dict[str, Any] = {name: table.column(name) for name in columns_of(row)}
@@ -326,7 +326,7 @@ _TYPES = ("u1", "u2", "u4", "u8", "f8")
 """Non-negative integers, in as few bytes as the largest takes; and floats for all else."""
 
 _MAX_COUNT = 50_000_000
-"""The most numbers that are unpacked: a few bytes of a record may claim to be any number of them."""
+"""The maximum number of numbers that are unpacked: a few bytes of a record may claim to be any number of them."""
 
 
 def packed(numbers: NDArray[Any]) -> Entry:

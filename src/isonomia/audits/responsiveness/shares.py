@@ -49,7 +49,7 @@ class DecisionRule:
     """How counts become decisions about people, at risk ``delta``, with the property's ``control``.
 
     ``strict`` means that a share must exceed the threshold to be responsive, where otherwise it may equal it; ``fixed``
-    that the number of draws was fixed beforehand; ``one_is_enough`` that a single point with the target makes a person
+    that the number of draws was fixed in advance; ``one_is_enough`` that a single point with the target makes a person
     responsive, so that the threshold is only for those whose draws have shown none.
     """
 
@@ -178,7 +178,7 @@ class PointsByPerson:
     def holds_for_all(self, evidence: Floats, decided: Bools, rule: DecisionRule) -> bool:
         """Whether the claim is shown for all people, for each of them alone at delta.
 
-        A wrong answer about all needs a wrong answer about one person who is fixed beforehand, so delta is not split.
+        A wrong answer about all needs a wrong answer about one person who is fixed in advance, so delta is not split.
         """
         alone = decided if rule.one_is_enough else evidence >= np.log(1.0 / rule.delta)
         return bool(np.where(self.exact, decided, alone).all())

@@ -326,10 +326,10 @@ Outcome: TypeAlias = tuple[int, float, float]
 """What they are: 1 if it was won and 0 if not, the sum of its rewards, and the last."""
 
 Ended: TypeAlias = dict[int, Outcome | str]
-"""Games that are over: the outcome of each, or in words why it is not known."""
+"""Games that are over: the outcome of each, or in words why it is unknown."""
 
 TOGETHER = 1024
-"""The most games that are played side by side."""
+"""The maximum number of games that are played side by side."""
 
 WORTH_SHARING = 16
 """With fewer games per process than this, communication costs more than it saves."""

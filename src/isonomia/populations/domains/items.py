@@ -51,7 +51,7 @@ class Items:
     objects
         The inputs: a list, or an array with one input per row.
     labels
-        Their right answers; ``None`` if they are not known.
+        Their right answers; ``None`` if they are unknown.
     functions
         Further functions that a specification may call.
     name

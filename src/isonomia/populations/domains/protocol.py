@@ -21,7 +21,7 @@ Marked: TypeAlias = tuple[Any, "NDArray[np.bool_] | None"]
 """Values, and which cases have none; ``None`` if all have one."""
 
 Ask: TypeAlias = "Callable[[Table], tuple[NDArray[Any], NDArray[Any] | None]]"
-"""Asks the model about a batch: its predictions, and for each row why it is missing; ``None`` if all have one."""
+"""Queries the model about a batch: its predictions, and for each row why it is missing; ``None`` if all have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class DomainFacts:
     continuous
         Whether the model answers with several numbers for each record.
     together
-        The most records that the model is given at once; ``None`` for any number.
+        The maximum number of records that the model is given at once; ``None`` for any number.
     one
         ``one(records, index)`` is one record as a function of one case takes it; ``None`` for what is shown of it.
     many

@@ -1,7 +1,7 @@
 """Programs compiled to functions on whole columns.
 
 Compiling goes backwards, from the wanted variables: a statement that sets none of them is left out. Each branch of an
-``if`` runs only for the people who take it. If a Python function sets a variable, its kind is not known beforehand, so
+``if`` runs only for the people who take it. If a Python function sets a variable, its kind is unknown beforehand, so
 values are checked as they are used.
 """
 

@@ -72,7 +72,7 @@ class WorldRun:
         return self._observable(site, frame.of_all(self.stored.share(site)), frame)
 
     def _observable(self, site: Site, noise: Floats, frame: PathFrame) -> Floats:
-        """Refuse noise that the values of abducted people do not determine: their counterfactuals are not known."""
+        """Refuse noise that the values of abducted people do not determine: their counterfactuals are unknown."""
         if self.stored is not None and self.stored.observed is not None and not np.all(np.isfinite(noise)):
             first = int(np.argmin(np.isfinite(noise)))
             row = first if frame.origin is None else int(frame.origin[first])

@@ -61,7 +61,7 @@ class WorldSource:
         return Table.of(self._draw(start, n, rng, stream, {}).columns)
 
     def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
-        """Draw ``n`` people, and give them as they are and under every intervention that is wanted."""
+        """Draw ``n`` people, and give them as they are and under every intervention that is requested."""
         interventions = {
             version: self._listed(names) for version, names in self.wanted.versions.items() if isinstance(version, Do)
         }

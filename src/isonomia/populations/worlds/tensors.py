@@ -61,7 +61,7 @@ class TensorSource:
         return self._table(noise, {}, self._names(self.wanted.columns))
 
     def people(self, start: int, n: int, rng: np.random.Generator, stream: int = 0) -> Mapping[Version | None, Table]:
-        """Draw ``n`` people, and give them as they are and under every intervention that is wanted."""
+        """Draw ``n`` people, and give them as they are and under every intervention that is requested."""
         check_request(start, n, stream, 1)
         noise = _Noise(n, self.device, self.precision, self.device.generator(rng), frozenset())
         tables: dict[Version | None, Table] = {None: self._table(noise, {}, self._names(self.wanted.columns))}

@@ -47,7 +47,7 @@ COLOURS = {"holds": "#1a7f37", "violated": "#c4232d", "undecided": "#8a5d00", "n
 """The colour of each answer: white text on it is legible, and it is visible on light and dark backgrounds."""
 
 MAX_ROWS = 12
-"""The most quantities that are shown; the verdict has all."""
+"""The maximum number of quantities that are shown; the verdict has all."""
 
 _QUIET = "opacity:.75;font-size:.92em"
 

@@ -46,7 +46,7 @@ _HEADLINE = 68
 """The longest first line, which follows the name of the error."""
 
 _NARROW, _WIDE = 30, 300
-"""The most characters of a value in a column, and of one on its own lines."""
+"""The maximum number of characters of a value in a column, and of one on its own lines."""
 
 _INDENT = "    "
 _INSIDE = WIDTH - len(_INDENT)

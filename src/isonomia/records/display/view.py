@@ -219,7 +219,7 @@ def telling(verdict: Verdict) -> Expression | None:
     """The compared quantity that says most about the answer: one that settles it, if there is one, else the first.
 
     For a claim for every group it is that of the worst group. If all groups together are refuted, but no single one is,
-    it is the worst value of all, without an estimate: it is not known yet which group has it.
+    it is the worst value of all, without an estimate: it is unknown yet which group has it.
     """
     worst = verdict.worst
     if worst is not None and worst.answer == verdict.answer:
@@ -357,7 +357,7 @@ class PeopleKind:
 class PeopleCounts:
     """How many people there are of each kind, in total and by group, and the share that each person reaches.
 
-    ``counts`` has a number for each kind, and for ``people`` and ``exact``. A share is ``None`` if it is not known.
+    ``counts`` has a number for each kind, and for ``people`` and ``exact``. A share is ``None`` if it is unknown.
     """
 
     whom: str

@@ -165,7 +165,7 @@ def _markdown_table(table: PackTable) -> str:
 # ---------------------------------------------------------------------------------------------------------------- HTML
 
 _NARROW, _SHORT, _WORD = 5, 40, 30
-"""The most columns, the longest text and the longest word that fit side by side on a phone."""
+"""The maximum number of columns, the longest text and the longest word that fit side by side on a phone."""
 
 
 def _html_blocks(blocks: Sequence[str | PackTable]) -> Iterator[str]:

@@ -201,7 +201,7 @@ class NextStep:
 
 
 _LINKED = 12
-"""The most properties that a step lists; the list of verdicts below it has them all."""
+"""The maximum number of properties that a step lists; the list of verdicts below it has them all."""
 
 
 def _step(words: str, sections: Sequence[PropertySection]) -> list[NextStep]:

@@ -273,12 +273,12 @@ def _ratios(alt: Any) -> Any:
 
 
 SERIES = ("c1", "c2", "c3", "c4", "c5", "c6")
-"""The colours of lines that must be distinguished, by the page's names; each also has its own shape."""
+"""The colors of lines that must be distinguished, by the page's names; each also has its own shape."""
 
 
 def _reliability(alt: Any) -> Any:
     base = alt.Chart()
-    # Only the points have a legend, on a scale of their own, so that one legend has both colours and shapes.
+    # Only the points have a legend, on a scale of their own, so that one legend has both colors and shapes.
     legend = alt.Legend(orient="top", title=None, columns=alt.expr("width < 400 ? 1 : 3"), labelLimit=220)
     colours = alt.Scale(range=[f"var(--{name})" for name in SERIES])
     shapes = alt.Scale(range=["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"])

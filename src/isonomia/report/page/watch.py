@@ -20,7 +20,7 @@ from isonomia.watch.store import HistoryPoint, KeptAlert, WatchStore
 from isonomia.wording import capitalised, chance, listed, number, plural
 
 MAX_CHARTS = 12
-"""The most charts of one property, those with an alert first; the table has every group."""
+"""The maximum number of charts of one property, those with an alert first; the table has every group."""
 
 MAX_DAYS = 90
 """Days in the chart of counts."""

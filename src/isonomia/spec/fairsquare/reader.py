@@ -1,4 +1,4 @@
-"""Reading programs and equations: text in, a checked tree out, or a SpecError that points at the trouble.
+"""Reading programs and equations: text in, a checked tree out, or a SpecError that points at the problem.
 
 A program is two functions, ``popModel`` and ``F``, whose bodies set variables, branch, and mark conditions: the calls
 that say who is in the minority, who is qualified and who reaches the target. An equation is one expression.
@@ -60,7 +60,7 @@ def read_program(text: str, name: str | None = None) -> tree.FairSquareProgram:
     Raises
     ------
     SpecError
-        For everything else, with the place of the trouble.
+        For everything else, with the place of the problem.
     """
     try:
         return _program(program_source(plain_text(text)))

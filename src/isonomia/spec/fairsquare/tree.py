@@ -348,7 +348,7 @@ def outline_of(statements: Iterable[Statement], marks: Collection[Assign] = ()) 
 # ---------------------------------------------------------------------------- kinds
 
 Lookup: TypeAlias = Callable[[Reference], Kind | None]
-"""Tells the kind of a variable, ``None`` where it is not known; raises where the variable cannot be read."""
+"""Tells the kind of a variable, ``None`` if unknown; raises where the variable cannot be read."""
 
 _IN_WORDS: dict[Kind | None, str] = {
     "number": "a number",

@@ -24,7 +24,7 @@ CONSTANTS = {"MAX_INT": 2**31 - 1}
 """Names that have a value without being declared."""
 
 MODEL_CALLS = frozenset({"predict", "score"})
-"""The functions that ask the model; only the block may call them."""
+"""The functions that query the model; only the block may call them."""
 
 Scalar: TypeAlias = "bool | int | float | str | None"
 

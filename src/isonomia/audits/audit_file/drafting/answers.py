@@ -38,7 +38,7 @@ _MAX_DECISIONS = 50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelAnswers:
-    """What was learnt by querying a model about some people.
+    """What was learned by querying a model about some people.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def ask_model(
 ) -> ModelAnswers:
     """Query a model about some rows; where it does not state which columns it takes, try what is plausible.
 
-    The column that looks like the outcome is seldom given to a model. Where nothing works, the error is the one that
+    The column that looks like the outcome is rarely given to a model. Where nothing works, the error is the one that
     the model raises for the whole table.
     """
     model = opened(features)

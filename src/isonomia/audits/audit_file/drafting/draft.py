@@ -60,7 +60,7 @@ from isonomia.toml import comment_lines, toml_value
 from isonomia.wording import printable, shortened
 
 _MAX_LISTED = 60
-"""The most columns that are listed in the comments."""
+"""The maximum number of columns that are listed in the comments."""
 _SECONDS = 60
 """About how many seconds a property may take by its budget, at the speed that was seen."""
 
