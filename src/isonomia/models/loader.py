@@ -173,7 +173,7 @@ def pass_options(opener: Callable[..., Any], what: str, source: Any, options: di
 
 def _not_understood(path: Path) -> UsageError:
     advice = _ADVICE.get(path.suffix)
-    message = f"{path} is {advice}." if advice else f"{path} is not a model of a known kind."
+    message = f"{path} is {advice}." if advice else f"{path} is not a supported model."
     if path.is_dir():
         message = f"{path} is a folder without a file MLmodel."
     return UsageError(f"{message} Understood are: {'; '.join(kind.value for kind in Kind)}.")

@@ -281,7 +281,7 @@ def refuse_namesakes(audit: AuditFile) -> None:
         if own and imported is not None and Path(imported).resolve() != own[0]:
             raise UsageError(
                 f"expected {audit.path} to be answered by {own[0]}, but another module {name!r} was imported "
-                f"before, from {imported}: run the two apart, or give one another name"
+                f"before, from {imported}: run the two separately, or rename one"
             )
 
 

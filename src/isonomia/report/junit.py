@@ -15,7 +15,7 @@ _UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def junit(audit: AuditReport) -> str:
     """The audit as a test suite.
 
-    A violated property is a failure. An undecided one is an error: it is unknown to hold, so it must not look like
+    A violated property is a failure. An undecided one is an error: it is not known to hold, so it must not look like
     a pass. So is one that could not be checked.
     """
     answers = [entry.verdict.answer for entry in audit.entries]

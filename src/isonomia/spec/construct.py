@@ -151,7 +151,7 @@ def _check_once(items: Sequence[tree.Change], where: str, place: Place | None) -
     names: set[str] = set()
     for item in items:
         if item.name in names:
-            raise SpecError(f"`{item.name}` stands twice in {where}: it can take one value only", item.place or place)
+            raise SpecError(f"`{item.name}` occurs twice in {where}: it can take only one value", item.place or place)
         names.add(item.name)
 
 

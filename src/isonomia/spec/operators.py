@@ -362,7 +362,7 @@ def _pairs(first: Any, named: Mapping[str, Any]) -> list[tuple[str, Any]]:
     pairs = [*(first or {}).items(), *named.items()]
     for name, _ in pairs:
         if not isinstance(name, str) or not name:
-            raise UsageError(f"what is set must be the name of a column, but it is {shown(name)}")
+            raise UsageError(f"the name to set must be a column, but it is {shown(name)}")
     return pairs
 
 

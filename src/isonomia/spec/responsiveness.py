@@ -558,7 +558,7 @@ def by_feature(
     Parameters
     ----------
     interventions, target
-        What people can change, and the prediction that is requested.
+        What people can change, and the target prediction.
     features
         Which features; default: all that are actionable.
     at_least

@@ -106,7 +106,7 @@ def test_a_program_is_a_file_that_may_be_run(tmp_path):
     ("name", "message"),
     [
         ("model.keras", "a Keras model: export it to ONNX"),
-        ("model.dat", "is not a model of a known kind. Understood are: an ONNX file; a skops file; a pickle or joblib"),
+        ("model.dat", "is not a supported model. Understood are: an ONNX file; a skops file; a pickle or joblib"),
         ("net.safetensors", "weights without a model"),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_version_shows_what_it_says():
     [
         (lambda: do(), "changes nothing"),
         (lambda: do(e=as_if()), "`e as if` sets nothing"),
-        (lambda: do({"sex": "F"}, sex="M"), "`sex` stands twice in do(...)"),
+        (lambda: do({"sex": "F"}, sex="M"), "`sex` occurs twice in do(...)"),
         (lambda: do(e=as_if(e=1)), "write `e = ...`"),
         (lambda: each(other("race"), lambda g: P(prediction == g) > 0), "a `for` runs over a column of the population"),
     ],

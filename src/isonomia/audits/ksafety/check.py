@@ -292,7 +292,7 @@ def _violated_in_sample(setup: SafetySetup, tally: CaseTally) -> SafetyOutcome:
     ended = draw_each_row(setup)
     interrupted = ended.reason == INTERRUPTED
     outcome = _all_tried(setup, tally, interrupted=interrupted)
-    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one of each row"
+    estimated = f"the share in the population is estimated from the {ended.samples:,} random cases, one per row"
     counted = f"all {tally.tested:,} cases of these rows were tried, and {ended.samples:,} random ones in addition"
     return replace(
         outcome,

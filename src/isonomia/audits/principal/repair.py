@@ -379,7 +379,7 @@ class PrincipalRepair:
         for key, _ in places:
             if key not in self.repairs_:
                 known = ", ".join(map(repr, self.repairs_))
-                raise DataError(f"expected a subgroup that was there in fit ({known}), but got {key!r}")
+                raise DataError(f"expected a subgroup that was present in fit ({known}), but got {key!r}")
         return coding.codes(column_from(self.estimator_.predict(X), "decisions")), values, places
 
 

@@ -88,7 +88,7 @@ def exact_remarks(
     words = [*_refuted(bool(broken)), *_directions(question, answer, findings)]
     words += [
         f"{subgroup(question, finding.key)}: no fair world produces this table; the proof (multipliers of a linear "
-        f"program, checked apart from the solver) shows it off by at least {finding.table.proof.violation:.3g}"
+        f"program, checked independently of the solver) shows it off by at least {finding.table.proof.violation:.3g}"
         for finding in findings[:MOST_TOLD]
         if finding.holds is False and finding.table is not None and finding.table.proof is not None
     ]

@@ -273,7 +273,7 @@ def _play(
     if not isinstance(records, TableRecords):
         raise DataError(f"{name}(state, seed) takes a state first and a whole number then", name=name)
     if seeds.dtype.kind not in "iu" or (seeds < 0).any():
-        raise DataError(f"{name}(...) takes a seed from 0 on, a whole number, but got {seeds.tolist()[0]!r}")
+        raise DataError(f"{name}(...) takes a whole number of at least 0 as seed, but got {seeds.tolist()[0]!r}")
     states = _states(domain.whole.names, partial(domain.column, records))
     return _play_all(pool, name, states, [int(seed) for seed in seeds.tolist()], ask)
 

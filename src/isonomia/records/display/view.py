@@ -219,7 +219,7 @@ def telling(verdict: Verdict) -> Expression | None:
     """The compared quantity that says most about the answer: one that settles it, if there is one, else the first.
 
     For a claim for every group it is that of the worst group. If all groups together are refuted, but no single one is,
-    it is the worst value of all, without an estimate: it is unknown yet which group has it.
+    it is the worst value of all, without an estimate: it is not yet known which group has it.
     """
     worst = verdict.worst
     if worst is not None and worst.answer == verdict.answer:

@@ -103,7 +103,7 @@ def test_cases_of_a_sample_and_random_ones_besides_are_told_apart() -> None:
     cases = broken.details["cases"]
     assert (broken.answer, cases["tested"], cases["further"], broken.samples) == ("violated", 120, 40, 160)
     assert broken.stopped == "all 120 cases of these rows were tried, and 40 random ones in addition"
-    assert any("is estimated from the 40 random cases, one of each row" in item for item in broken.remarks)
+    assert any("is estimated from the 40 random cases, one per row" in item for item in broken.remarks)
     kept = check(CHOOSES + "ensures d1 + v >= 1;\n", one_at_zero, people)
     cases = kept.details["cases"]
     assert cases["tested"] + cases["further"] == kept.samples
