@@ -82,7 +82,7 @@ class TableAnswer:
 def answer_of(question: PrincipalQuestion, observed: Observed) -> TableAnswer:
     """Answer for a table, or for all the tables between two.
 
-    Guarantee: ``False`` comes with a proof that was checked without the solver; ``True`` means that the checked
+    Guarantee: ``False`` has a proof that was checked independently of the solver; ``True`` means that the checked
     bounds of every effect lie within the margin, up to ``1e-9``.
     """
     reaches = []
