@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
+from isonomia.evidence import one_look
 from isonomia.evidence.binomial import lower_limit, upper_limit
 from isonomia.evidence.one_look import NUISANCE_SHARE, RateFraction, lower_end, proves_above, upper_end
 from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
@@ -59,6 +60,42 @@ def test_each_end_misses_with_probability_at_most_delta_whatever_the_rates(
     assert too_low <= delta
     # Not wastefully safe: at some rates the risk is nearly used up.
     assert min(too_high, too_low) >= 0.8 * delta
+
+
+@pytest.mark.parametrize("fraction", [RATIO, DIFFERENCE])
+def test_each_end_is_as_safe_where_probabilities_are_bounded_between_points(
+    fraction: RateFraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for many draws; here for so few that all tables can be gone through."""
+    for name in ("LARGE", "FEW"):
+        monkeypatch.setattr(one_look, name, 0)
+    too_high, too_low = misses(fraction, *ends.__wrapped__(fraction, DELTA))
+    assert 0.8 * DELTA <= min(too_high, too_low) <= max(too_high, too_low) <= DELTA
+
+
+@pytest.mark.parametrize("points", [5, 129])
+def test_between_points_no_probability_is_above_the_bound(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_look, "POINTS", points)
+    rng, bounds, exceeded = np.random.default_rng(2), [], 0
+    for _ in range(60):
+        n = rng.integers(30, 400, 2)
+        seen = rng.binomial(n, rng.uniform(0.2, 0.8, 2))
+        fraction = (RATIO, DIFFERENCE, BOTH)[rng.integers(3)]
+        test = one_look._TwoRates(one_look._Table.of(fraction, seen, n), 0.05, 0.05)
+        c = test.centre - rng.uniform(1.5, 2.5) * test.scale
+        bound, across = test._bound(c), np.linspace(*test._box, 2001)
+        if bound is not None:
+            along = test._along(c, across)
+            largest = test._probability(along, across).max()
+            seldom = slice(None, None, 2000 // (points - 1))
+            bounds.append(bound / largest)
+            exceeded += largest > 1.0001 * test._probability(along[seldom], across[seldom]).max()
+    assert len(bounds) > 40
+    assert min(bounds) >= 1.0
+    if points == 5:
+        assert exceeded > 10  # the greatest at the points themselves is no bound
+    else:
+        assert np.median(bounds) < 1.01
 
 
 @pytest.mark.parametrize("fraction", [RATIO, DIFFERENCE])
