@@ -1,7 +1,7 @@
 """Two recorded runs of one audit on the same rows: whether the later one is worse, by a paired test.
 
-Both runs used the rows of their table in the same order, and each stopped when its own answer was known. So the rows
-that both used are no sample of a fixed size: how many there are depends on what was seen in them. They are bet on in
+Both runs used the rows of their table in the same order, and each stopped when its own answer was known. So the
+rows that both used are not a sample of fixed size: their number depends on their values. They are bet on in
 the order in which they were used, a pair at a time, which is valid wherever the two runs stopped: the smaller of two
 stopping times is one. Only where both were planned to use every row is the test that of one look.
 

@@ -60,7 +60,7 @@ def share_above_limit(own: Floats, others: Floats, inside: slice, risk: float, *
     Parameters
     ----------
     own, others
-        How many scores of the group, and of everybody else, are in each bin, in ascending order. The first and the last
+        How many scores of the group, and of all others, are in each bin, in ascending order. The first and the last
         bin are all scores below and above the others; each other bin is one score that was seen, and what lies between
         it and the one before.
     inside

@@ -581,7 +581,7 @@ def count_window(n: float, low: float, high: float, left_out: float) -> tuple[in
 
 @lru_cache(maxsize=16)
 def _log_choose(n: float, first: int, beyond: int) -> Floats:
-    """The logarithm of how many ways there are to choose so many of n, for a range of counts that searches share."""
+    """The logarithm of the number of ways to choose each count of a range from n; searches share it."""
     counts = np.minimum(np.arange(first, beyond, dtype=float), n)
     return np.asarray(gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0))
 

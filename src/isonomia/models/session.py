@@ -306,7 +306,7 @@ def open_session(
     pool
         The workers that run the model.
     watched
-        Whether a few rows are asked about twice.
+        Whether a few rows are queried twice.
     at_random
         Whether the model may answer at random: it is not watched, and a cache gives each stored answer once.
     """

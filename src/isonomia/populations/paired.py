@@ -75,7 +75,7 @@ def paired(*, new: object, old: object, on: str = "item", value: str | None = No
     shared = [key for key in places["old"] if key in places["new"]]
     if not shared:
         examples = " and ".join(f"{brief(next(iter(places[name]))[0])} in the {name} one" for name in ("old", "new"))
-        raise DataError(f"expected questions in common, but there are none: there is {examples}", name=on)
+        raise DataError(f"expected questions in common, but found no common question: there is {examples}", name=on)
     rows = {name: tables[name].take(np.asarray([places[name][key] for key in shared])) for name in tables}
     for name in _OF_THE_QUESTION:
         _check_same(name, on, rows)

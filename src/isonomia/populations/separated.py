@@ -62,7 +62,7 @@ _MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 
 _STATED = re.compile(rb'"?sep=([^\r\n"])"?(?:\r\n?|\n)', re.IGNORECASE)
-"""The line with which Excel is told which sign separates the cells."""
+"""The line that names the separator for Excel."""
 
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 

@@ -202,7 +202,7 @@ class OnePass:
             return
         first, second, *about = scores.at([(n + 1) // 2, n // 2 + 1, *limits.ranks_about_median(n)])
         self.median = (first + second) / 2.0
-        # The median may be the lowest of these scores: nobody who has it lies outside the range.
+        # The median may be the lowest of these scores: no score equal to it lies outside the range.
         cuts = sorted({*([float(np.nextafter(about[0], -np.inf))] if about else []), *about})
         for each, above in zip(self.groups, scores.above([self.median, *cuts]), strict=True):
             each.above = above
