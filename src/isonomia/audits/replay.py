@@ -93,7 +93,7 @@ def recomputed(
             result = attempt(check, compute)
         except TimeoutError:
             message = (
-                f"computing it took more than {seconds:g} seconds, which records seldom need. If you trust whoever "
+                f"computing it took more than {seconds:g} seconds, which records rarely need. If you trust whoever "
                 "made it, allow more with --seconds"
             )
             result = check.name, None, (), message

@@ -387,7 +387,7 @@ def _of_family(members: Sequence[str], dummies: Dummies) -> Iterator[tuple[Const
     whole = _ladder(members, dummies)
     ladders = [whole] if whole else [_ladder(below, dummies), _ladder(above, dummies)]
     for rungs in filter(None, ladders):
-        yield Thermometer(tuple(rungs)), "Their names begin alike, and each is on only where the one before it is."
+        yield Thermometer(tuple(rungs)), "Their names begin alike, and each is on only if the previous one is."
     if below and above and len(ladders) > 1:
         widest = [max(side, key=lambda name: float(dummies[name].mean())) for side in (below, above)]
         if not (dummies[widest[0]] * dummies[widest[1]]).any():

@@ -101,7 +101,7 @@ class HttpModel:
             )
         template = RequestTemplate.of(self.request)
         if template.columns and self.features is not None:
-            raise option_error("features", "left out where the texts of request name their columns", self.features)
+            raise option_error("features", "left out, since the texts of request name their columns", self.features)
         derived: dict[str, Any] = {
             "classes": check_classes(self.classes),
             "features": checked_features(template.columns or self.features),

@@ -125,7 +125,7 @@ def _texts(estimator: Any, table: Table) -> list[Any]:
 
 
 def _flattened(estimator: Any, table: Table) -> Any:
-    """A batch in the form that an estimator was fitted on, if it says how many numbers a row had."""
+    """A batch in the form that an estimator was fitted on, if it says how many numbers per row had."""
     native, expected = table.native, _fitted_width(estimator)
     if expected is None:
         return native

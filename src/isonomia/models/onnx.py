@@ -456,7 +456,7 @@ class OnnxOutputs:
         classes = self.decoder.classes
         if len(classes) != numbers.shape[1]:
             raise ModelError(
-                f"{name} gives {numbers.shape[1]} scores a row, but does not say to which classes they belong"
+                f"{name} gives {numbers.shape[1]} scores per row, but does not say to which classes they belong"
                 f"{f' (named are {list(classes)!r})' if classes else ''}. Name them in order: classes=[...]."
             )
         if self.decoder.output != "logits":

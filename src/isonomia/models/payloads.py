@@ -413,7 +413,7 @@ def _score(value: Any, row: int, classes: Sequence[Value], where: str) -> Any:
     if isinstance(value, list):
         if classes and len(value) != len(classes):
             raise ModelError(
-                f"expected {len(classes)} scores a row at {where}, for the classes {list(classes)!r}, but row {row} "
+                f"expected {len(classes)} scores per row at {where}, for the classes {list(classes)!r}, but row {row} "
                 f"got {brief(value)}"
             )
         return [_number(item, row, where) for item in value]

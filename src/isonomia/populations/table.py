@@ -294,7 +294,7 @@ def tensor_table(columns: Mapping[Any, Any]) -> Table:
     }
     flat = [name for name, values in held.items() if not values.ndim]
     if flat:
-        raise DataError(f"column {flat[0]!r} should have one value a row, but is a single one: {held[flat[0]]!r}.")
+        raise DataError(f"column {flat[0]!r} should have one value per row, but is a single one: {held[flat[0]]!r}.")
     store = _column_store(held, TENSORS)
     check_columns(store.names, store.rows)
     return Table(store)

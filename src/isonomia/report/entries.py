@@ -143,7 +143,7 @@ def _problem(store: Store, run: RunRecord, check: CheckRecord) -> tuple[str, str
     if check.error is not None:
         return check.error["kind"], check.error["message"]
     command = resume_command(run.request, store.folder)
-    return UNFINISHED, f"it was not checked completely: {command} goes on with it"
+    return UNFINISHED, f"it was not checked completely: {command} continues it"
 
 
 def with_histories(store: Store, audit: AuditReport) -> AuditReport:

@@ -149,8 +149,8 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         "batch 3",
     ),
     "k-safety, by workers": (RISING, iso.Sample(PEOPLE), {"budget": 3_000, "executor": Worker()}, "batch 3"),
-    "two numbers a row": (WINS, GAMES, {"budget": 5_000}, "batch 2"),
-    "two numbers a row, by workers": (WINS, GAMES, {"budget": 5_000, "executor": Worker()}, "batch 2"),
+    "two numbers per row": (WINS, GAMES, {"budget": 5_000}, "batch 2"),
+    "two numbers per row, by workers": (WINS, GAMES, {"budget": 5_000, "executor": Worker()}, "batch 2"),
     "two classes": (
         "E[score] <= 0.52",
         iso.Sample(PEOPLE),

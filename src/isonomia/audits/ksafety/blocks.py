@@ -136,7 +136,7 @@ def _run_together(program: CompiledSpec, cases: list[_Case], batch: CaseEvaluati
             if not case.resume(seconds):
                 _release(running)
                 raise SpecError(
-                    f"the block did not end within {seconds:g} s for one case: does it loop for ever? "
+                    f"the block did not end within {seconds:g} s for one case: does it loop forever? "
                     "Allow more with seconds=...",
                     _line_of(case.error, program.spec.block) or program.spec.block.place,
                 )

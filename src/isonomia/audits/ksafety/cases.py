@@ -323,7 +323,7 @@ class CaseRunner:
         assert answer.score is not None
         if answer.score.ndim == 2 and answer.score.shape[1] != 2:
             raise ModelError(
-                f"score(...) is one number a case, but {self.session.name} gives one for each of "
+                f"score(...) is one number per case, but {self.session.name} gives one for each of "
                 f"{answer.score.shape[1]} classes: use predict(...)"
             )
         return answer.score if answer.score.ndim == 1 else answer.score[:, -1]

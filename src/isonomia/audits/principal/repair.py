@@ -186,7 +186,7 @@ class PrincipalRepair:
         """
         table, outcomes = Table.of(X), column_from(y, "y")
         if len(outcomes) != table.rows:
-            raise DataError(f"expected one outcome a row, but got {len(outcomes)} outcomes for {table.rows} rows")
+            raise DataError(f"expected one outcome per row, but got {len(outcomes)} outcomes for {table.rows} rows")
         if not 0.0 <= self.margin < 1.0:
             raise UsageError(f"expected margin from 0 to below 1, but got margin={self.margin!r}", name="margin")
         name = _name(table, self.attribute)

@@ -370,7 +370,7 @@ class PointSampler:
         self._alike = counts.alike
         if (counts.n == n).all() and (counts.successes <= counts.n).all() and _may_be_shares(counts):
             return counts
-        raise DataError(f"expected as many points of each person as were looked at, but {key} of the record has others")
+        raise DataError(f"expected the number of points checked for each person, but {key} of the record has others")
 
     def _refuse_changed(self) -> None:
         """Look at the fewest recalled points again, at least ``REPEATED``, and refuse a model that changed."""

@@ -109,7 +109,7 @@ class Repair:
         limits = self.change.shape[1:]
         before, values = _codes("decisions", decisions, limits[0]), _codes("attributes", attributes, len(self.change))
         if before.shape != values.shape:
-            raise DataError(f"expected one attribute value a decision, but got {values.size} and {before.size}")
+            raise DataError(f"expected one attribute value per decision, but got {values.size} and {before.size}")
         steps = np.cumsum(self.change, axis=-1)[values, before]
         steps[..., -1] = np.inf
         drawn = rng.random(before.shape) if isinstance(rng, np.random.Generator) else np.asarray(rng)

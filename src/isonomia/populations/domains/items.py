@@ -122,7 +122,7 @@ class Items:
         """The right answer for each record, which must be an input."""
         if self.labels is None:
             raise DataError(
-                f"label(...) needs the right answers of {self.name}: give labels, one an input", name="labels"
+                f"label(...) needs the right answers of {self.name}: give labels, one per input", name="labels"
             )
         if (records.rows < 0).any():
             raise DataError("label(...) takes an input: what a function makes of one has no label", name="label")
