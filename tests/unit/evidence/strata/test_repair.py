@@ -162,7 +162,7 @@ def test_what_cannot_be_repaired_is_refused() -> None:
         found.apply([1, -1], [0, 1], np.random.default_rng(0))
     with raises(DataError, 0, 1, name="attributes"):
         found.apply([0, 1], [0.0, np.nan], np.random.default_rng(0))
-    with pytest.raises(DataError, match="one attribute value a decision"):
+    with pytest.raises(DataError, match="one attribute value per decision"):
         found.apply([0, 1], [0], np.random.default_rng(0))
     with raises(UsageError, "total", "accuracy", "cheapest"):
         repair(UNFAIR, objective="cheapest")  # type: ignore[arg-type]
