@@ -322,7 +322,10 @@ def twins_of(columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[Reachabi
         if len(names) > 1:
             pairs = tuple(dict.fromkeys(zip(*(columns[name] for name in names), strict=True)))
             every = tuple((1,) * len(pairs) for _ in pairs)
-            yield Reachability(tuple(names), _sorted(pairs), every), "Each value of one always comes with the same one."
+            yield (
+                Reachability(tuple(names), _sorted(pairs), every),
+                "Each value of one always occurs with the same value of the other.",
+            )
 
 
 def _sorted(pairs: tuple[tuple[object, ...], ...]) -> tuple[tuple[object, ...], ...]:

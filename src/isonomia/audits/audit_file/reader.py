@@ -287,7 +287,7 @@ class TomlKey:
 
 
 TOP: Mapping[str, TomlKey] = {
-    "title": TomlKey("text", "what is audited, for the report"),
+    "title": TomlKey("text", "the subject of the audit, for the report"),
     "delta": TomlKey("number", "the risk of any wrong answer in the whole audit, divided over its properties"),
     "seed": TomlKey("whole", "makes the audit repeatable"),
     "budget": TomlKey("budget", "the most samples, rows sent to the model, tokens, money or time for each property"),

@@ -361,7 +361,7 @@ def _unknown(name: str, known: set[str], spec: tree.Spec, where: str) -> str:
     if any(step.name == name for step in (*spec.variables, *spec.after)):
         return f"`{name}` has no value yet {where}: it is declared further down"
     listed = ", ".join(f"`{one}`" for one in sorted(known - set(tree.CONSTANTS))) or "nothing"
-    return f"`{name}` is not declared; available are {where} is {listed}.{nearest(name, known)}"
+    return f"`{name}` is not declared; names with a value {where}: {listed}.{nearest(name, known)}"
 
 
 def _last(spec: tree.Spec, name: str) -> Place | None:
