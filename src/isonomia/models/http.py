@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from isonomia.errors import ModelError, UsageError
 from isonomia.models.checked import check_number, checked_features, checked_score_range, option_error
 from isonomia.models.client import HttpSender, RateLimit, Token, shown_address
+from isonomia.models.meter import QueryMeter, current_meter, metering
 from isonomia.models.payloads import (
     AnswerPath,
     PlainAnswer,
@@ -187,19 +189,55 @@ class HttpModel:
         return [value] if self._template.single else value
 
 
+_POLL = 0.1
+"""Seconds between two looks at whether another model, asked at the same time, has failed. Changes cost only."""
+
+_GIVEN_UP: ContextVar[Event | None] = ContextVar("given_up", default=None)
+"""What says that models which are asked at the same time should give up."""
+
+
+def ask_at_once(asked: Sequence[Callable[[], R]]) -> list[R]:
+    """Ask several services at the same time, and give the answers in their order.
+
+    All of them are waited for; after a failure or an interruption, the others give up. Each has an equal part of what
+    is left of a budget, and what they sent is counted in their order.
+    """
+    meter = current_meter()
+    own = [QueryMeter(costs={unit: left / len(asked) for unit, left in meter.unspent.items()}) for _ in asked]
+
+    def alone(part: tuple[Callable[[], R], QueryMeter], stop: Event) -> R:
+        _GIVEN_UP.set(stop)
+        with metering(part[1]):
+            return part[0]()
+
+    try:
+        # Contexts of threads are empty, so that no thread counts on the meter of another.
+        return in_parallel(
+            lambda part, stop: Context().run(alone, part, stop), list(zip(asked, own, strict=True)), len(own)
+        )
+    finally:
+        for each in own:
+            meter.join(each)
+
+
 def in_parallel(ask_one: Callable[[P, Event], R], parts: Sequence[P], parallel: int) -> list[R]:
     """Ask about every part, ``parallel`` at once, and give the answers in the order of the parts.
 
     All of them are waited for, so an answer is never used because it came early. After a failure or an interruption the
     event is set, and the rest is given up.
     """
-    stop = Event()
+    others, stop = _GIVEN_UP.get(), Event()
     if parallel == 1 or len(parts) == 1:
-        return [ask_one(part, stop) for part in parts]
+        return [ask_one(part, others or stop) for part in parts]
     pool = ThreadPoolExecutor(max_workers=min(parallel, len(parts)))
     try:
         waiting = [pool.submit(ask_one, part, stop) for part in parts]
-        done, _ = wait(waiting, return_when=FIRST_EXCEPTION)
+        while True:
+            done, left = wait(waiting, None if others is None else _POLL, FIRST_EXCEPTION)
+            if others is not None and others.is_set():
+                raise KeyboardInterrupt
+            if others is None or not left or any(each.exception() for each in done):
+                break
         failed = [future for future in waiting if future in done and future.exception() is not None]
         return [future.result() for future in failed or waiting]
     finally:

@@ -134,6 +134,27 @@ class QueryMeter:
         return min((max(left, 0) // bound for left, bound in bounds if bound), default=inf)
 
     @property
+    def unspent(self) -> dict[str, float]:
+        """What is left of the costs."""
+        return {unit: max(limit - self.spent.get(unit, 0.0), 0.0) for unit, limit in self.costs.items()}
+
+    def covers(self, rows: int) -> bool:
+        """Whether so many rows can be sent whatever they cost; rows four times as dear as any so far, with a price."""
+        unknown = any(unit not in self.bounds for unit in self.costs)
+        own = not unknown and self.left >= (4 * rows if self.costs else rows)
+        return own and (self.parent is None or self.parent.covers(rows))
+
+    def join(self, part: QueryMeter) -> None:
+        """Add what was sent under another meter, at the same time as other rows; nothing is refused afterwards."""
+        self.rows += part.rows
+        self.promised = max(self.promised - part.rows, 0)
+        for own, others in ((self.spent, part.spent), (self.bounds, part.bounds)):
+            for what, amount in others.items():
+                own[what] = own.get(what, 0) + amount if own is self.spent else max(own.get(what, 0), amount)
+        if self.parent is not None:
+            self.parent.join(part)
+
+    @property
     def scarce(self) -> str:
         """What limits the rows most: ``"queries"``, ``"tokens"`` or ``"USD"``."""
         if self.covered > self.queries - self.rows:

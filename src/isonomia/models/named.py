@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isonomia.models.chat import ChatModel
 from isonomia.models.checked import array_from, ask
-from isonomia.models.protocol import Answer, Model, ModelFacts, SeveralModels, model_facts
+from isonomia.models.http import HttpModel, ask_at_once
+from isonomia.models.meter import current_meter
+from isonomia.models.protocol import Answer, Model, ModelFacts, SeveralModels, model_facts, unwrap
 from isonomia.populations.fingerprint import fingerprint_of
 from isonomia.populations.table import Table
 from isonomia.spec.columns import host
@@ -81,10 +85,16 @@ class NamedModels(SeveralModels):
         )
 
     def answer(self, table: Table, *, want_score: bool, want_prediction: bool) -> Answer:
-        """Ask every model about every row."""
+        """Ask every model about every row: services at the same time, others one after the other."""
         del want_score, want_prediction
         columns: list[list[Any]] = []
-        answers = {name: self._answer(name, table) for name in self.models}
+        ask_each = [partial(self._answer, name, table) for name in self.models]
+        services = all(isinstance(unwrap(model), ChatModel | HttpModel) for model in self.models.values())
+        if services and len(ask_each) > 1 and current_meter().covers(len(ask_each) * table.rows):
+            given_by = ask_at_once(ask_each)
+        else:  # also where a budget may end within these rows: the first model then has its answers
+            given_by = [ask_one() for ask_one in ask_each]
+        answers = dict(zip(self.models, given_by, strict=True))
         for output in self.outputs:
             given = answers[str(output.model)]
             batch = Batch(table.rows, {}, given.prediction, given.score, given.classes)

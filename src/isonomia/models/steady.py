@@ -14,7 +14,7 @@ from isonomia.models.checked import array_from, check_length, first_change
 from isonomia.models.decoder import vectors_from
 from isonomia.models.meter import current_meter, send
 from isonomia.models.parallel import Workers, worker_name
-from isonomia.models.protocol import Answer, Model
+from isonomia.models.protocol import Answer, Model, model_facts
 from isonomia.populations.table import Table, joined
 from isonomia.spec.columns import host, is_tensor
 
@@ -248,8 +248,20 @@ class Steadiness:
                 f"{change.after} for this one: {{{question.table.shown(change.row)}}}. Either it answers at random, or "
                 "its answer for a person depends on who else is in the batch, or it was changed in the meantime"
                 f"{', or two workers have different models' if question.workers is not None else ''}. "
-                f"{advice}if it is meant to answer at random, say so: random_model=True."
+                f"{_random_model(model, advice)}"
             )
+
+
+def _random_model(model: Model, advice: str) -> str:
+    """What to do about a model that changes its answers."""
+    if not model_facts(model).without_label:
+        return f"{advice}if it is meant to answer at random, say so: random_model=True."
+    return (
+        f"{'' if advice == _ADVICE else advice}Hosted language models may change an answer even at temperature 0. A "
+        "check that lets them is as valid: random_model=True, --random-model at the command line, or random = true of "
+        "the model in an audit file. Answers that a cache has kept, all but the last batch, are not paid for again: "
+        "iso.Cached(model, FILE), or --cache FILE."
+    )
 
 
 def _add_rows(questions: list[_Question], asked: _Question, most: int) -> None:

@@ -7,7 +7,7 @@ import re
 import time
 from collections import Counter
 from dataclasses import replace
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import httpx
@@ -440,6 +440,73 @@ def test_a_model_without_temperature_that_changes_its_answers_is_noticed(service
     service.score = lambda _: completion("yes" if len(service.requests) % 2 else "no")
     with pytest.raises(iso.ChangingModelError):
         iso.check("P[prediction == 'yes'] >= 0.9", chat(service), iso.Sample(TABLE.native))
+
+
+# ------------------------------------------------------------------------------------------------- two at the same time
+
+CLAIM = "P[new.prediction == 'yes'] - P[old.prediction == 'yes'] >= -0.1"
+ROWS = {"name": [f"Person {i}" for i in range(200)], "job": ["nurse", "engineer"] * 100}
+
+
+def two(service, **options):
+    prompts = {"new": "New: is {name} suited for {job}?", "old": "Old: is {name} suited for {job}?"}
+    return {name: chat(service, prompt=prompt, **options) for name, prompt in prompts.items()}
+
+
+def test_two_services_are_asked_at_the_same_time(service):
+    together = Barrier(2)
+
+    def meet(request):
+        together.wait(timeout=20.0)  # breaks where the models are asked one after the other
+        return completion(about(request))
+
+    service.score = meet
+    verdict = iso.check(CLAIM, two(service, parallel=1), iso.Sample(ROWS), seed=1, budget=64)
+    assert verdict.spent["answers"] == 2 * verdict.samples
+    assert verdict.queries == len(service.requests) == 2 * (verdict.samples + verdict.repeated)
+
+
+@pytest.mark.parametrize("budget", [None, "4000 tokens", "90 queries"])
+def test_asked_at_the_same_time_or_not_the_check_is_the_same(service, monkeypatch, budget):
+    results = []
+    for covers in (QueryMeter.covers, lambda *_: False):
+        monkeypatch.setattr(QueryMeter, "covers", covers)
+        check = new_check(CLAIM, two(service, max_tokens=10), iso.Sample(ROWS), seed=1, budget=budget)
+        notebook = Notebook()
+        verdict = run_check(replace(check, journal=notebook), NullObserver())
+        kept = {key: {k: v for k, v in entry.items() if k != "seconds"} for key, entry in notebook.entries.items()}
+        results.append((replace(verdict, seconds=0.0), verdict.queries, verdict.spent, kept))
+        service.requests.clear()
+    assert results[0] == results[1]
+    tokens = results[0][2]["tokens"]
+    assert tokens <= 4000 or budget != "4000 tokens"
+
+
+def test_a_model_that_fails_ends_the_other_one_too(service):
+    forever = Event()
+
+    def score(request):
+        if asked(request).startswith("Old"):
+            return {"no": "completion"}
+        forever.wait(timeout=60.0)
+        return completion("yes")
+
+    service.score = score
+    models = two(service, retries=0)
+    try:
+        with pytest.raises(ModelError):
+            iso.check(CLAIM, models, iso.Sample(ROWS), seed=1)
+        assert not forever.is_set()
+    finally:
+        forever.set()
+        for model in models.values():
+            model.close()
+
+
+def test_the_error_of_a_changed_answer_says_what_to_do_about_a_language_model(service):
+    service.score = lambda _: completion("yes" if len(service.requests) % 2 else "no")
+    with raises(iso.ChangingModelError, "random_model=True", "--random-model", "--cache"):
+        iso.check(CLAIM, two(service), iso.Sample(ROWS))
 
 
 def test_repeats_are_asked_for_and_are_one_draw_together(service):
