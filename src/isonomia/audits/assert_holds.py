@@ -32,7 +32,7 @@ class PropertyFailure(AssertionError):  # noqa: N818  (a failing test, not an er
     Attributes
     ----------
     verdict
-        The answer, with everything that is known and all counterexamples.
+        The verdict, with all findings and counterexamples.
     """
 
     # Where people import it from, and what logs show.
@@ -82,12 +82,12 @@ def assert_holds(
         command line or configuration; else they are 0.05, no limit, a seed derived from property, data and model, and
         ``"any"``.
     undecided
-        What an undecided property does to the test: ``"fail"``, the default; ``"pass"``, which accepts that nothing is
-        known; ``"skip"``, which ends the test as skipped, inside pytest only.
+        The effect of an undecided property on the test: ``"fail"``, the default; ``"pass"``, which accepts an open
+        result; ``"skip"``, which skips the test, only inside pytest.
     records
         The folder in which counterexamples of k-safety properties are kept, so that they are tried first the next
-        time. Inside pytest it is ``.isonomia`` unless another is configured; elsewhere nothing is kept unless a folder
-        is given. ``False`` keeps nothing.
+        time. Inside pytest it is ``.isonomia`` unless another is configured; elsewhere nothing is stored unless a
+        folder is given. ``False`` stores nothing.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def assert_holds(
         assumptions that the verdict lists are true, a property that holds fails as violated with probability at most
         ``delta``, and one that does not hold passes with probability at most ``delta``.
     IsonomiaError
-        Where an argument is not what it should be, or the model fails.
+        If an argument is invalid, or the model fails.
 
     Examples
     --------

@@ -85,62 +85,62 @@ def check(
         :class:`PrincipalFairness`, a :class:`Responsiveness`, or a k-safety property: the path of a ``.nom`` file, or
         one of ``safety``.
     model
-        Anything with ``predict``, or callable on a batch. ``None`` where the table already has what the property
-        names, for example a column ``prediction``. Several models by name, ``{"new": a, "old": b}``, answer about the
-        same rows, as ``new.prediction`` and ``old.prediction``; each may be the name of a column with stored answers.
+        Anything with ``predict``, or callable on a batch. ``None`` if the table already has the columns that the
+        property names, for example ``prediction``. Several models by name, ``{"new": a, "old": b}``, answer the same
+        rows, as ``new.prediction`` and ``old.prediction``; each may be the name of a column with stored answers.
     population
-        Whom it is about: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
+        The population: :class:`Sample`, :class:`Census`, :class:`Generator`, :class:`Program` or :class:`Causal`. A
         bare table or a path counts as a :class:`Sample`. A k-safety property that imports a domain needs none.
     delta
-        The risk of a wrong answer, chosen before anything is seen.
+        The risk of a wrong answer, chosen before any result is seen.
     budget
-        The most it may cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``). It counts what the
-        verdict counts: pairs of people where a property speaks of ``other``, cases for k-safety, points that people
-        can reach for responsiveness.
+        The maximum cost: people (``100_000``), a time (``"30s"``), or both (``"1e6, 5min"``). The unit is that of the
+        verdict: pairs of people if a property uses ``other``, cases for k-safety, reachable points for responsiveness.
     seed
-        Which rows and draws come first. By default it is derived from the property and the fingerprints of population
-        and model, so that the same check gives the same verdict. The verdict says if one was chosen by hand: trying
-        several until one decides breaks the guarantee.
+        The seed of the order of rows and of all draws. By default it is derived from the property and the fingerprints
+        of population and model, so that the same check gives the same verdict. The verdict says if one was chosen by
+        hand: trying several until one decides breaks the guarantee.
     method
-        ``"auto"`` proves what is claimed of a program or a causal model where that takes no longer than drawing from
-        it; elsewhere it uses bets where the property is linear in the rates, and a confidence region where it is not.
-        ``"exact"``, ``"bets"``, ``"region"`` and ``"verifair"`` demand one particular method.
+        ``"auto"`` proves a claim about a program or a causal model if that takes no longer than drawing from
+        it; otherwise it uses bets if the property is linear in the rates, and a confidence region if it is not.
+        ``"exact"``, ``"bets"``, ``"region"`` and ``"verifair"`` require that method.
     ranges
         The lowest and highest possible value of columns whose means the property uses.
     control
-        Which mistakes about single groups are limited, where a property about rates claims something for every group.
+        The error rate for single groups that is controlled, if a property about rates makes a claim for every group.
         ``"family"``: the probability that any group is wrongly said to be violated is at most ``delta``, and so is the
         probability that any is wrongly said to hold (with planned looks, or one look at comparisons that share a group,
         at most ``2 * delta``). ``"discovery"``: among the groups that are said to be violated,
         the expected share of wrong ones is at most ``delta``, and likewise among those that are said to hold. The
         answer to the whole claim does not depend on it.
     features
-        The columns that the model is given, in order, where it does not state them itself.
+        The columns that the model gets, in order, if it does not declare them itself.
     growth
-        How much larger each batch makes the total when a decision is near; batches are larger while it is far. A check
-        is decided at the end of a batch, so a smaller growth saves people, a larger one calls of the model.
+        The factor by which each batch enlarges the sample when a decision is near; batches are larger while it is far.
+        A check is decided at the end of a batch, so a smaller growth saves people, a larger one saves calls of the
+        model.
     workers, executor
-        How many workers query the model in parallel, each with a part of a batch, and where: in ``"threads"`` of this
-        process, in ``"processes"``, on a cluster (``"dask:tcp://host:8786"``, ``"ray"``), or by any
-        ``concurrent.futures.Executor``. The verdict does not depend on it. With an executor the model is queried ahead
-        of need, so that workers do not wait for each other; some of these answers are never used.
+        The number of workers that query the model in parallel, each with a part of a batch, and where they run: in
+        ``"threads"`` of this process, in ``"processes"``, on a cluster (``"dask:tcp://host:8786"``, ``"ray"``), or by
+        any ``concurrent.futures.Executor``. The verdict does not depend on it. With an executor the model is queried
+        ahead of need, so that workers do not wait for each other; some of these answers are never used.
     random_model
         Whether the model may answer differently for the same person. If not, a few rows are queried twice, and a
         changed answer is an error. If so, the verdict states it among its assumptions.
     looks
-        How often the draws are looked at. ``"any"``: after every batch, and as often as you like; the check may stop as
-        soon as it is decided. ``"once"``: all rows of a table, or as many people as the budget says, and one look at
-        the end. It needs fewer people and gives narrower intervals, but is valid for this one look only: checking the
-        same people again until the answer pleases breaks it. ``"3 of 5 after 2000, 4000"``: the third of five planned
-        reports on a table that grows, with the numbers of rows at the earlier ones; most of ``delta`` is left for the
-        last, which is hardly less sharp than a single look. A number: for a sample one of so many reports, each with an
-        equal part of ``delta``; for other populations so many equally spaced looks in this check. Properties about
-        rates have exact tests for this; elsewhere the verdict says that it was decided as under ``"any"``, which is
-        valid for any number of looks.
+        The looks at the draws. ``"any"``: after every batch, and as often as you like; the check may stop as soon as it
+        is decided. ``"once"``: all rows of a table, or as many people as the budget allows, and one look at the end. It
+        needs fewer people and gives narrower intervals, but is valid for this one look only: repeating it on the same
+        people until the answer is welcome breaks the guarantee. ``"3 of 5 after 2000, 4000"``: the third of five
+        planned reports on a table that grows, with the numbers of rows at the earlier ones; most of ``delta`` is
+        reserved for the last, whose intervals are hardly wider than those of a single look. A number: for a sample, one
+        of that many reports, each with an equal part of ``delta``; for other populations, that many equally spaced
+        looks in this check. Properties about rates have exact tests for this; elsewhere the verdict says that it was
+        decided as under ``"any"``, which is valid for any number of looks.
     stop
         When a check of rates ends. ``"decided"``: as soon as there is an answer. ``"precise"``: once there is one and
         the interval of the first compared quantity is at most ``width`` wide. ``"all"``: when all rows were counted or
-        the budget is spent. Answers and intervals stay valid however long the check continues.
+        the budget is spent. Answers and intervals stay valid no matter how long the check continues.
     width
         The width at which ``stop="precise"`` ends.
     observer
@@ -156,7 +156,7 @@ def check(
     Raises
     ------
     IsonomiaError
-        With a message that says what was expected, what was given, and what to do.
+        With a message that says what was expected, what was received, and what to do.
 
     Examples
     --------
@@ -359,16 +359,16 @@ def plan(
     delta: float = 0.05,
     seed: int = 0,
 ) -> RatesPlan:
-    """Forecast how many people a check will take, and the fewest that any method would need on average.
+    """Forecast how many people a check will take, and the minimum that any method needs on average.
 
     Parameters
     ----------
     property
         What is to be checked.
     guesses
-        What each rate might be, by its text: ``{"P[hired | sex == 'F']": 0.3, "P[hired | sex == 'M']": 0.35}``.
+        A guess for each rate, by its text: ``{"P[hired | sex == 'F']": 0.3, "P[hired | sex == 'M']": 0.35}``.
     shares
-        Which share of the population meets each condition, by its text; equal shares where none are given.
+        The share of the population that meets each condition, by its text; equal shares by default.
     delta
         The risk.
     seed

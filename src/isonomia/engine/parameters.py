@@ -64,16 +64,16 @@ _PART = re.compile(r"([0-9._]+(?:e[0-9]+)?)\s*(s|sec|min|h|samples?|quer(?:y|ies
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most samples, rows sent to the model, tokens and money, and the longest time; infinite by default.
+    """Limits of samples, rows sent to the model, tokens, money and time; infinite by default.
 
-    A sample is what a verdict counts: a person; a pair of people where a property mentions ``other``; a case in
-    k-safety; a point in responsiveness. A query is one row sent to the model, for whatever purpose: a sample, an edge
+    A sample is the unit that a verdict counts: a person; a pair of people where a property mentions ``other``; a case
+    in k-safety; a point in responsiveness. A query is one row sent to the model, for any purpose: a sample, an edge
     case, a second question, a step of shrinking. Answers from a cache or a journal are not queries.
 
     Guarantee: a check never sends more than ``queries`` rows. With ``samples`` alone, it sends the rows of the samples
-    and, for second questions, shrinking and showing together, at most a quarter as many again, or 64 where that is
-    more. Time is checked before every call of the model, so ``seconds`` may be exceeded by one call; a first batch is
-    always measured.
+    and, for second questions, shrinking and showing together, at most a quarter as many again, or 64 if that is more.
+    Time is checked before every call of the model, so ``seconds`` may be exceeded by one call; a first batch is always
+    measured.
 
     Attributes
     ----------
@@ -85,12 +85,12 @@ class Budget:
         The maximum number of rows sent to the model.
     tokens, usd
         The most tokens, of prompts and answers together, and the most US dollars, of a model that counts tokens. Before
-        a request is sent, each byte of it counts as a token and its answer as long as it can be; afterwards, what the
-        service reported. What failed attempts cost is not reported, and not counted.
+        a request is sent, each of its bytes counts as a token, and its answer at its maximum length; afterwards, the
+        usage that the service reports. The cost of failed attempts is not reported, and not counted.
 
     Examples
     --------
-    Wherever a budget is accepted, so is its text:
+    Every function that accepts a budget also accepts its text:
 
     >>> Budget.of("1e6, 5min")
     Budget(samples=1000000.0, seconds=300.0, queries=inf, tokens=inf, usd=inf)
@@ -140,7 +140,7 @@ class Budget:
     def affords(self, rows: int) -> float:
         """How many samples that each send ``rows`` rows it is sure to cover, together with second questions.
 
-        How many rows their tokens and money cover is known only along the way.
+        The number of rows that tokens and money cover is known only during the check.
         """
         if rows and self.costs:
             return min(self.samples, 1.0)

@@ -210,9 +210,9 @@ class GroupTable:
     population
         ``"sample"`` or ``"census"``; for a census the intervals are the values themselves.
     source, model
-        What was read, and the name and fingerprint of the model that decided.
+        The source of the data, and the name and fingerprint of the model that decided.
     assumptions, remarks
-        What the intervals rest on, and what else a reader should know.
+        The assumptions of the intervals, and other remarks for a reader.
     seconds, version
         How long it took, and the version of Isonomia.
     queries

@@ -443,24 +443,24 @@ def measure(
         The group that others are compared with: ``"highest"``, the one with the highest rate; a value such as ``"M"``;
         a tuple of values for a combination; or a list for several.
     unknown
-        Texts that mean that the group is unknown, such as ``["?", "Unknown"]``; missing values always do.
+        Values that mean an unknown group, such as ``["?", "Unknown"]``; missing values always do.
     small
         Groups with a smaller share of all are flagged, and are never the reference group by default.
     delta
         Each interval misses the truth with at most this probability.
     looks
-        ``"once"`` for a table whose size was fixed beforehand, a number of planned looks, or ``"any"`` for one that
-        grows and is looked at at any time; intervals are then wider.
+        ``"once"`` for a table whose size was fixed beforehand, a number of planned looks, or ``"any"`` for one
+        that grows and is checked at any time; intervals are then wider.
     ranges
         The lowest and the highest value that numbers can have, ``{"income": (0, 1e6)}``: without it a mean has no
         interval. Scores lie between 0 and 1 unless it says otherwise.
     features
-        The columns that the model is given.
+        The columns that the model gets.
     workers, executor
         How many workers query the model in parallel, and where, as for :func:`isonomia.check`. The table does not
         depend on it.
     budget
-        The most rows sent to the model, ``"5000 queries"``, the most rows at all, or the longest time, as for
+        The maximum number of rows sent to the model, ``"5000 queries"``, or of rows in all, or the longest time, as for
         :func:`isonomia.check`. Every row is needed: a table with more rows is refused before the first is sent.
 
     Returns
@@ -470,7 +470,7 @@ def measure(
 
     Notes
     -----
-    Guarantee: given independent rows, each interval by itself contains the true value with probability at least ``1 -
+    Guarantee: given independent rows, each interval on its own contains the true value with probability at least ``1 -
     delta``: Clopper-Pearson for rates, exact limits for ratios, bets for means. They are not adjusted for multiple
     comparisons: among 20 intervals at 0.05 one is expected to miss. To answer a question with one risk for all groups,
     use :func:`isonomia.check`.

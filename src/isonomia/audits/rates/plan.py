@@ -22,7 +22,7 @@ from isonomia.spec.tree import Column, Comparison, Constant, Leaf, Mean, Rate, R
 
 @dataclass(frozen=True, slots=True)
 class RatesPlan:
-    """What a check is likely to cost.
+    """The expected cost of a check.
 
     Attributes
     ----------
@@ -33,14 +33,14 @@ class RatesPlan:
     answer
         The expected answer: ``"holds"``, ``"violated"``, or ``"undecided"`` on the boundary.
     samples
-        How many people it takes on average.
+        The mean number of people.
     early, late
         One run in ten takes fewer than ``early``, one in ten more than ``late``.
     limit
-        The fewest that any method with this risk could take on average, for rates of disjoint groups. NaN elsewhere,
+        The minimum that any method with this risk needs on average, for rates of disjoint groups. NaN elsewhere,
         since the guesses do not say how much one draw tells: then ``caveat`` says what ``samples`` assumes.
     once
-        How many people decide it with probability 0.8 if they are all drawn and looked at once, ``looks="once"``, by
+        The number of people that decides it with probability 0.8 in one look, ``looks="once"``, by
         the power of the test that would run. NaN where there is no method for that.
     caveat
         What ``samples`` assumes beyond the guesses, in words; empty where it assumes nothing.

@@ -199,7 +199,7 @@ def search(
     at_least
         The fewest people a subgroup must have, and must leave outside where it is compared with the others.
     budget
-        The most rows sent to the model, ``"5000 queries"``, the most rows at all, or the longest time, as for
+        The maximum number of rows sent to the model, ``"5000 queries"``, or of rows in all, or the longest time, as for
         :func:`isonomia.check`. Every row is needed: a table with more rows is refused before the first is sent.
 
     Returns

@@ -153,7 +153,7 @@ def augment(
     Raises
     ------
     IsonomiaError
-        With a message that says what was expected, what was given, and what to do.
+        With a message that says what was expected, what was received, and what to do.
 
     Examples
     --------

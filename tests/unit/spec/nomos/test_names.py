@@ -31,7 +31,7 @@ def test_max_int_has_a_value_without_being_declared() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("getFeat(x1, 1)", "getFeat(x2, 1)", ("`x2` is not declared", "is `x1`", "line 2")),
+        ("getFeat(x1, 1)", "getFeat(x2, 1)", ("`x2` is not declared", ": `x1`", "line 2")),
         ("getFeat(x1, 1)", "d1", ("is an output",)),
         ("getFeat(x1, 1)", "w", ("further down",)),
         ("var v1", "var x1", ("more than once",)),
