@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.nomos_harder import DATA
+from benchmarks.nomos_properties import as_published
 
 from benchmarks import nomos_games, nomos_reviews
 
@@ -17,6 +18,15 @@ def test_the_policy_earns_what_it_is_said_to_earn() -> None:
     pytest.importorskip("Box2D", reason="LunarLander needs gymnasium[box2d], which is not installed")
     # Rewards of single games have a standard deviation of about 100, so that the mean of 80 is off by 11.
     assert nomos_games.mean_reward(80) == pytest.approx(196, abs=45)
+
+
+@lander
+def test_with_the_mistakes_of_the_published_program_german_credit_has_its_published_figures() -> None:
+    rows = as_published()
+    assert len(rows) == 16
+    # The paper's are means of a few runs, each with a standard deviation of up to 5.
+    assert all(abs(its - paper) <= 0.6 for *_, its, paper in rows)
+    assert sum(abs(right - paper) > 2.0 for _, _, right, _, paper in rows) == 7
 
 
 @hotels
