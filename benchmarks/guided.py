@@ -125,7 +125,7 @@ def play(act: Policy, states: Sequence[State], seeds: Sequence[int]) -> tuple[ND
     failures = [how for how in ended.values() if isinstance(how, str)]
     if failures:
         raise RuntimeError(failures[0])
-    return np.array([ended[number] for number in range(len(states))], dtype=bool), np.array(_BENCH.totals)
+    return np.array([ended[number][0] for number in range(len(states))], dtype=bool), np.array(_BENCH.totals)
 
 
 def mean_reward(act: Policy) -> float:
