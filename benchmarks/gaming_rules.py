@@ -53,8 +53,8 @@ def accounts(raw: Table) -> dict[str, NDArray[np.float64]]:
     return columns | {name: given[name] for name in ("follower_friend_ratio", *GAINED, *DROPPED, *IMMUTABLE)}
 
 
-def exact(people: Mapping[str, NDArray[np.float64]]) -> Interventions:
-    """Whole posts, dummies that are 0 or 1, and what couples them."""
+def exact(people: Mapping[str, NDArray[np.float64]], *, jointly: bool = False) -> Interventions:
+    """Whole posts, dummies that are 0 or 1, and what couples them; ``jointly`` draws posts and links together."""
     features, rules = [], list[Constraint]()
     for deed, (_, most) in DEEDS.items():
         count, none = f"num_{deed}", f"no_{deed}"
@@ -67,7 +67,7 @@ def exact(people: Mapping[str, NDArray[np.float64]]) -> Interventions:
     features += [Feature("urls_count", "integer", 0, MOST_URLS, actionable=False)]
     features += [Feature(name, "binary", direction="up") for name in AGES]
     features += [Feature("follower_friend_ratio", "real", 0, direction="down")]
-    rules += [Linkage("num_tweets", ("urls_count",), sense="<="), Thermometer(AGES, "up")]
+    rules += [Linkage("num_tweets", ("urls_count",), sense="<=", jointly=jointly), Thermometer(AGES, "up")]
     for names, way, relation in ((GAINED, "up", ">="), (DROPPED, "down", "<=")):
         features += [Feature(name, "binary", direction=way) for name in names]
         rules += [IfChanged(Condition("num_tweets", ">=", 1), Condition(name, relation, 0)) for name in names]
