@@ -119,7 +119,7 @@ class Causal:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         who = "" if self.among is None else f", among people with {to_text(self.among)}"
         return (
             f"the equations of {', '.join(self.names)} are those of the population{who}",
@@ -312,7 +312,7 @@ class Abducted:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         return (*self.people.assumptions, *self.model.assumptions)
 
     def values(self, column: str) -> tuple[Value, ...]:

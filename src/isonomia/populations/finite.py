@@ -87,22 +87,22 @@ class Sample(_TablePopulation):
         Any table that :meth:`Table.of` takes, the path of a file that :func:`read_table` reads, a folder of
         files, or a pattern such as ``"people/*.parquet"``.
     order
-        ``"random"`` uses the rows in a random order fixed by the run's seed, so that a sorted file does no harm. The
+        ``"random"`` uses the rows in a random order fixed by the run's seed, so a sorted file does no harm. The
         risk then covers this table only: rows added later change the order of all rows, and the errors of repeated
         looks add up. ``"file"`` keeps the order of the table, in which rows must be independent draws; then the risk
         covers every look at a table to which rows are appended; of clusters, whole ones with ``max_cluster`` declared.
     values
-        The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
-        over them, and a group without rows leaves a property undecided instead of being a mistake.
+        The values that columns can have, ``{"race": ["A", "B", "C"]}``, including values that occur in no row. A
+        ``for`` runs over them, and a group without rows leaves a property undecided instead of raising an error.
     cluster
         The column that says which rows belong together: several visits of a customer, repeats of a prompt, pupils of a
-        school. Clusters are then the independent draws, and anything may happen inside one. The log of an eval with
-        several answers to a question says so itself.
+        school. Clusters are then the independent draws; rows inside a cluster may depend on each other in any way. The
+        log of an eval with several answers to a question is clustered automatically.
     weigh
-        With ``"rows"`` every row counts the same, so that a rate is that of a random row. With ``"clusters"`` every
-        cluster does: each of its rows counts ``1 / (rows of the cluster)``.
+        With ``"rows"`` every row has equal weight, so a rate is that of a random row. With ``"clusters"``
+        every cluster has: each of its rows counts ``1 / (rows of the cluster)``.
     max_cluster
-        The most rows that a cluster of the population can have, where rows count the same: one huge cluster could
+        The maximum number of rows of a cluster of the population, if rows have equal weight: one huge cluster could
         change any rate. Without it, no cluster is assumed to be larger than the largest in the table.
     labels
         How labels were drawn, where only a random part of the rows has one and a judge answered for all:
@@ -111,7 +111,7 @@ class Sample(_TablePopulation):
     Raises
     ------
     DataError
-        When the data cannot be read or is not a table, or when it would have to be held and does not fit into memory.
+        If the data cannot be read or is not a table, or if it must be in memory and does not fit.
 
     Notes
     -----
@@ -190,7 +190,7 @@ class Sample(_TablePopulation):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         order = "" if self.row_order == "random" else ", in the order in which they are given"
         alone = self.row_order == "random" and self.looks is None
         independent = (f"the {self.size:,} rows are independent draws from the population{order}",)
@@ -284,7 +284,7 @@ class Sample(_TablePopulation):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def fingerprint(self) -> str:
-        """Tell this sample from others; the same rows in another kind of table are the same sample."""
+        """The fingerprint of this sample; the same rows in another kind of table have the same one."""
         own = _fingerprint(self.rows, self._fingerprints)
         looks = (f"looks {self.looks}",) if self.looks else ()
         together = () if self.clustering is None else (repr(self.clustering.facts),)
@@ -308,20 +308,20 @@ class Census(_TablePopulation):
         When the model is expensive, ``False`` draws the rows at random without replacement, in an order fixed
         by the run's seed, so that the audit may stop early.
     values
-        The values that columns can have, ``{"race": ["A", "B", "C"]}``, where some may be in no row. A ``for`` runs
-        over them, and a group without rows leaves a property undecided instead of being a mistake.
+        The values that columns can have, ``{"race": ["A", "B", "C"]}``, including values that occur in no row. A
+        ``for`` runs over them, and a group without rows leaves a property undecided instead of raising an error.
 
     Raises
     ------
     DataError
-        When the data cannot be read or is not a table, or when it would have to be held and does not fit into memory.
+        If the data cannot be read or is not a table, or if it must be in memory and does not fit.
 
     Notes
     -----
     An exact census of a folder, a pattern, a file of more than 8 MiB (JSON lines and compressed files: 256 MiB), a
-    polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is never held in memory, whatever its size: without
-    a model its engine counts it, and with one it is read batch by batch. That is so for rates and principal fairness;
-    whatever needs rows in random order reads the whole table.
+    polars ``LazyFrame``, a DuckDB relation or a pyarrow ``Dataset`` is never held in memory, regardless of its size:
+    without a model its engine counts it, and with one it is read batch by batch. This applies to rates and principal
+    fairness; audits that need rows in random order read the whole table.
 
     Examples
     --------
@@ -359,7 +359,7 @@ class Census(_TablePopulation):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         return (f"the {self.size:,} rows are the whole population",)
 
     def shuffled(self) -> Census:
@@ -381,7 +381,7 @@ class Census(_TablePopulation):
         return _opened(self.rows, None if self.exact else random_order(self.size, seed), wanted)
 
     def fingerprint(self) -> str:
-        """Tell this census from others; the same rows in another kind of table are the same census."""
+        """The fingerprint of this census; the same rows in another kind of table have the same one."""
         own = _fingerprint(self.rows, self._fingerprints)
         return fingerprint_of(self.kind, str(self.exact), own, *_said(self.declared))
 

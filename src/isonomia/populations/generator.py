@@ -40,7 +40,7 @@ _FIRST, _LARGEST = 2**12, 2**20
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Generator:
-    """People drawn by a function, as many as are needed.
+    """An unlimited population: people drawn by a function.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Generator:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         independent = tuple(
             f"{callable_name(draw)} gives independent draws from "
             + (f"the people with {condition}" if condition else "the population")

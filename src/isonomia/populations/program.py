@@ -121,7 +121,7 @@ class Program:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
         drawn = f"the population is the one that {self.name} draws"
         return (drawn,) if self.device is None else (f"{drawn}, with numbers in {self.precision} precision",)
 

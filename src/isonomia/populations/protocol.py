@@ -171,7 +171,7 @@ class Clusters:
         return 1.0 if self.weigh == "clusters" else float(self.largest)
 
     def assumptions(self, order: str = "") -> tuple[str, ...]:
-        """What a verdict rests on, in words."""
+        """The assumptions of a verdict, in words."""
         independent = (
             f"the {self.count:,} values of {self.column!r} are independent draws from the population{order}; rows of "
             "the same one may depend on each other in any way"
@@ -189,13 +189,13 @@ class Labels:
     Parameters
     ----------
     column
-        The column with the labels, missing in rows that were not chosen. Properties speak of it.
+        The column with the labels, missing in rows that were not chosen. Properties use it.
     judge
-        The column with the judge's answer, for every row: in the same terms as the labels, or a score of what the
-        property asks for. A good judge saves labels, and a bad one saves none; neither makes a verdict wrong.
+        The column with the judge's answer, for every row: with the values of the labels, or a score for
+        the event of the property. A good judge saves labels, and a bad one saves none; neither makes a verdict wrong.
     probability
-        The probability with which each row was chosen for a label, decided by chance for each row by itself, whatever
-        its label is: a number, or the column with each row's own.
+        The probability with which each row was chosen for a label, independently for each row, whatever its
+        label is: a number, or the column with each row's own.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class Labels:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict rests on, in words."""
+        """The assumptions of a verdict, in words."""
         chance = f"{self.probability:g}" if isinstance(self.probability, float) else f"that of {self.probability!r}"
         return (f"each row got its label {self.column!r} by chance, with probability {chance}, whatever the label is",)
 
@@ -299,7 +299,7 @@ class Population(Protocol):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a verdict about this population rests on, in words."""
+        """The assumptions of a verdict about this population, in words."""
 
     def values(self, column: str) -> tuple[Value, ...]:
         """List the values that occur in a column, missing ones aside, numbers before text, each ascending."""

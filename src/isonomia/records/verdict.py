@@ -61,7 +61,7 @@ class Expression:
     text
         The quantity.
     relation, threshold
-        What it must be, for example ``>=`` and 0.8; ``==`` and 0 for an effect that must not exist.
+        The requirement, for example ``>=`` and 0.8; ``==`` and 0 for an effect that must not exist.
     estimate
         Its value at the leaves' estimates; ``None`` if it has none.
     low, high
@@ -78,7 +78,7 @@ class Expression:
 
     @property
     def settled(self) -> bool | None:
-        """What the interval alone says about this comparison; ``None`` if it covers the threshold."""
+        """The answer of the interval alone for this comparison; ``None`` if it covers the threshold."""
         low, high, edge = self.low, self.high, self.threshold
         match self.relation:
             case ">=":
@@ -123,18 +123,18 @@ class GroupRecord:
     Attributes
     ----------
     group
-        Whom it is about, such as ``sex == 'F', race == 'B'``.
+        The group, such as ``sex == 'F', race == 'B'``.
     answer
         ``"holds"``, ``"violated"`` or ``"undecided"``, at one risk for all groups together.
     text, relation, threshold
-        The compared quantity, and what it must be; the worst if there are several.
+        The compared quantity and its requirement; the worst if there are several.
     estimate
         Its value at the leaves' estimates; ``None`` if it has none.
     low, high
         The limits of its interval, on the answer's side of the threshold. The probability that the lower limit of any
         group is wrong is at most ``delta``, and so is that of any upper limit.
     n
-        How many draws informed the group: those of the rate with the fewest.
+        The number of draws of the group's rate with the fewest.
     """
 
     group: str
@@ -164,36 +164,37 @@ class Verdict:
     answer
         ``"holds"``, ``"violated"`` or ``"undecided"``.
     delta
-        The risk that was chosen beforehand.
+        The risk chosen in advance.
     risk
         A bound on the probability that the answer is wrong: at most ``delta``; 0 for *exact* and *undecided* answers.
     method
         ``"bets"``, ``"region"``, ``"verifair"``, ``"exact"``, ``"one look"`` or ``"planned looks"``.
     samples
-        How many people, or whatever ``counted`` says, were sent to the model.
+        The number of samples: people, or the unit in ``counted``.
     queries
-        How many rows were sent to the model, for whatever purpose; ``None`` without a model, and for an old record.
+        The number of rows sent to the model, for any purpose; ``None`` without a model, and for an old record.
     repeated
-        How many of these rows were sent a second time, to see whether the answer changes; none of them did.
+        The number of these rows that were sent a second time; no answer changed.
         ``None`` if unknown, and where the model may answer at random.
     spent
-        What a language model's answers cost, in tokens and dollars, and how many had no label; empty for other models.
+        The cost of a language model's answers, in tokens and dollars, and how many had no label; empty for other
+        models.
     leaves, expressions
         The findings about each leaf and each compared quantity. Each limit of their intervals is wrong with
         probability at most ``delta``.
     stopped
-        Why it stopped, in words.
+        Why the check stopped, in words.
     assumptions
         The assumptions of the guarantee, in words.
     remarks
         What a reader should know about how the answer was reached.
     seed, seed_chosen
         The seed that repeats it, and whether it was chosen by hand. Otherwise it was derived from the property and the
-        fingerprints of population and model, so that no other seed can have been tried.
+        fingerprints of population and model, so no other seed can have been tried.
     seconds
         How long it took.
     population, model
-        What was audited: kind, size, name, fingerprint.
+        The population and the model: kind, size, name, fingerprint.
     counterexamples
         Inputs each of which violates the property; a statement about rates has none.
     name
@@ -201,14 +202,14 @@ class Verdict:
     version
         The version of Isonomia that gave the verdict.
     details
-        What else an audit knows, as plain values that JSON can hold; empty for a property about rates.
+        Further findings of an audit, as plain JSON values; empty for a property about rates.
     counted
-        What the samples are, and what a budget counts: ``"people"``; ``"pairs"`` of people if a property mentions
+        The unit of samples and budgets: ``"people"``; ``"pairs"`` of people if a property mentions
         ``other``; ``"cases"`` in k-safety; ``"points"`` that people can reach, in responsiveness; ``"clusters"``
         where rows belong together.
     looks
-        What the risk covers: looking at ``"any"`` time, ``"once"`` at the end, the number of planned looks, or which
-        of them this is, ``"2 of 5 after 2000"``.
+        The looks that the risk covers: at ``"any"`` time, ``"once"`` at the end, the number of planned looks, or the
+        number of this look, ``"2 of 5 after 2000"``.
     groups
         The answer for each group, if the property claims something for every group; otherwise empty.
     kept
@@ -244,7 +245,7 @@ class Verdict:
     kept: ViolationSet | None = field(default=None, compare=False, repr=False)
 
     def violations(self) -> ViolationSet:
-        """All distinct violations that were found, not only the smallest.
+        """All distinct violations found, not only the smallest.
 
         For a k-safety property these are the cases that break it; for responsiveness, the reachable points that decide
         about the people who break it. Iterating gives each like a counterexample; ``to_frame`` makes a table of all.
@@ -312,7 +313,7 @@ class Verdict:
     def intervals(self) -> dict[str, tuple[float, float]]:
         """The interval of every compared quantity and every leaf, by its text.
 
-        Each limit, by itself, is wrong with probability at most ``delta``. Where a rate is itself compared, as in
+        Each limit, on its own, is wrong with probability at most ``delta``. Where a rate is itself compared, as in
         ``P[hired] >= 0.3``, its text has the interval of the rate, which is also that of the comparison; in a claim for
         every group, :attr:`groups` has the wider ones that hold for all groups at once.
         """

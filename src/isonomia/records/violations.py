@@ -54,7 +54,7 @@ class ViolationSet:
     Attributes
     ----------
     more
-        Whether there were more than were kept.
+        Whether there were more violations than stored.
     """
 
     more: bool = False

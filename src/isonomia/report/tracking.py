@@ -39,7 +39,7 @@ def log_to_mlflow(
     audit
         A verdict, several, or a whole audit.
     experiment
-        The experiment of a new run; by default the current one. Where MLflow keeps runs is MLflow's own setting,
+        The experiment of a new run; by default the current one. The location of runs is MLflow's own setting,
         ``MLFLOW_TRACKING_URI`` or ``mlflow.set_tracking_uri``.
     evidence
         The text of the evidence file, as ``isonomia export`` writes it.
@@ -52,7 +52,7 @@ def log_to_mlflow(
     Raises
     ------
     UsageError
-        Where MLflow is not installed, or cannot be written to.
+        If MLflow is not installed, or cannot be written to.
     """
     mlflow = _mlflow()
     whole = _as_audit(audit)

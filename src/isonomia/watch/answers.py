@@ -39,14 +39,14 @@ class Alert:
     property
         Its name, or its text if it has none.
     group
-        Whom it is about, if the property claims something for every group.
+        The group, if the property makes a claim for every group.
     text
         The comparison that no longer holds.
     sample
-        After how many samples of the stream the alert came.
+        The number of samples of the stream at the alert.
     onset
-        After how many samples it probably began, with the earliest and the latest that the samples allow, and the risk
-        of the earliest.
+        The number of samples at which it probably began, with the earliest and the latest that the samples allow, and
+        the risk of the earliest.
     estimate
         The compared quantity over the samples since the estimated onset; ``None`` if a group had none since.
     relation, threshold
@@ -80,9 +80,10 @@ def earliest_onset(low: int, risk: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """Whether a comparison holds for the last samples: ``answer`` says on which side of the threshold the interval is.
+    """Whether a comparison holds for the last samples: ``answer`` is the side of the threshold on which the interval
 
-    ``samples`` says how many samples of the stream it is about, and ``leaves`` has the estimate of each rate.
+    lies. ``samples`` is the number of samples of the stream that it covers, and ``leaves`` has the estimate of each
+    rate.
     """
 
     property: str

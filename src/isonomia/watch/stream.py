@@ -95,7 +95,7 @@ class WatchedClaim:
     number
         The number of its property, from 0.
     group
-        Whom it is about, if the property claims something for every group.
+        The group, if the property makes a claim for every group.
     text, quantity, relation, threshold
         The comparison, and what is compared with what.
     leaves, ranges

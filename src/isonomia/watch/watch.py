@@ -55,7 +55,7 @@ STATE_FORMAT = 6
 
 
 class Watch:
-    """Judges a stream of decisions as they come.
+    """Judges a stream of decisions as they arrive.
 
     Parameters
     ----------
@@ -65,26 +65,26 @@ class Watch:
         The probability that there is ever a false alarm is at most this, over all properties and groups.
     run_length
         Instead of ``alpha``: the mean number of samples to a false alarm is at least this, over all properties and
-        groups. It detects changes sooner in a stream that has run for long, and gives a false alarm occasionally.
+        groups. It detects changes sooner in a long stream, at the price of an occasional false alarm.
     delta
         The risk of the verdicts so far, over all properties, and of the intervals for the last samples.
     model
-        Asked for ``prediction`` and ``score`` of every sample; ``None`` if the tables have them.
+        The model for ``prediction`` and ``score`` of every sample; ``None`` if the tables have them.
     window
-        How many of the last samples *now* is about.
+        The number of last samples that *now* covers.
     values
         The values of columns that a property uses in ``for g in column``.
     ranges
         The lowest and highest possible value of columns whose means are watched.
     features
-        The columns that the model is given, if it does not know them itself.
+        The columns that the model gets, if it does not declare them itself.
     outcome, id
         The column of an outcome that becomes known later, and the column that identifies samples. Then a sample waits
-        until :meth:`label` brings its outcome, and samples are judged in the order in which they came.
+        until :meth:`label` brings its outcome, and samples are judged in order of arrival.
     patience
-        After how many later samples one without an outcome is left out; by default it waits forever.
+        The number of later samples after which a sample without an outcome is left out; by default it waits forever.
     seed
-        Decides which samples count for which of several overlapping groups.
+        The seed that assigns samples to overlapping groups.
     budget
         The most rows that are ever sent to the model, ``"100000 queries"``; an update that would take more is refused
         before any of its rows is sent. ``queries`` says how many were sent so far.
@@ -93,14 +93,14 @@ class Watch:
     -----
     Guarantee: while every property holds for the distribution of every sample, given those before, the probability that
     there is ever an alert is at most ``alpha``, or the mean number of samples to the first alert is at least
-    ``run_length``. The distribution may change from sample to sample, and who comes next may depend on earlier
+    ``run_length``. The distribution may change from sample to sample, and the next sample may depend on earlier
     decisions and outcomes. For properties that compare groups, at most one of the compared rates may change within a
     block: usually the few samples in which each of the groups occurs once or twice, never more than 10,000. After an
-    alert was acknowledged, the watch continues with half of the risk that was left.
+    alert was acknowledged, the watch continues with half of the remaining risk.
 
-    With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged in
-    the order in which they came. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
-    says how much the absent outcomes could change.
+    With late outcomes it does no harm if they come sooner for some samples than for others, since samples are judged
+    in order of arrival. Whether ``patience`` leaves a sample out must not depend on its outcome; ``bounds``
+    bounds the effect of the missing outcomes.
 
     Examples
     --------
@@ -219,17 +219,17 @@ class Watch:
             raise
 
     def leave_out(self) -> tuple[Alert, ...]:
-        """Leave out the samples that have waited too long, and judge those behind them; returns the alerts."""
+        """Leave out the samples that have waited too long, and judge those after them; returns the alerts."""
         return self._judge_those_ready(leave_out=True)
 
     @property
     def pending(self) -> int:
-        """How many samples are not judged yet, because an outcome has not come."""
+        """The number of samples that wait for an outcome."""
         return 0 if self._late is None else len(self._late)
 
     @property
     def missing(self) -> int:
-        """How many samples were left out because their outcomes did not come in time."""
+        """The number of samples left out because their outcomes did not come in time."""
         return 0 if self._late is None else self._late.missing
 
     @property
@@ -251,7 +251,7 @@ class Watch:
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """The least and the greatest value that each rate and mean so far could have with the absent outcomes."""
+        """The least and the greatest value that each rate and mean so far could have with the missing outcomes."""
         absent = self.pending + self.missing
         bounds = {}
         for k, leaf in enumerate(self.terms.leaves):
@@ -305,14 +305,14 @@ class Watch:
         return min(self.open_alerts, key=lambda alert: alert.sample, default=None)
 
     def acknowledge(self) -> None:
-        """Acknowledge all alerts, and start the detectors again from now, with half of the risk that is left."""
+        """Acknowledge all alerts, and start the detectors again from now, with half of the remaining risk."""
         self._acknowledged = (*self._acknowledged, self.samples)
         for index, (_, side) in enumerate(self.terms.sides):
             self._states[index] = side.detector.restarted(self._states[index])
 
     @property
     def risk_words(self) -> str:
-        """The risk that is left after the acknowledged alerts, in words."""
+        """The remaining risk after the acknowledged alerts, in words."""
         if self.alpha is None:
             return f"the mean number of samples to the next false alarm is {self.run_length:,.0f} or more, as before"
         left = self.alpha * 0.5 ** len(self._acknowledged)
@@ -395,14 +395,14 @@ class Watch:
         """Whether each property has held so far, with a risk of ``delta`` at every look, over all of them.
 
         *Violated*: it failed at some time. *Holds*: it held at some time, so if rates never change, it holds. A
-        property with several parts, such as two sides or every group, is never said to hold: another part may have
-        failed at each moment. Its groups have answers of their own.
+        property with several parts, such as two sides or every group, is never said to hold: another part
+        may have failed at each moment. Its groups have their own answers.
         """
         return self.terms.verdicts(self.statistics)
 
     @property
     def statistics(self) -> WatchStatistics:
-        """What all answers are computed from; of constant size, except for the alerts."""
+        """The statistics behind all answers; of constant size, except for the alerts."""
         sides = zip(self.terms.sides, self._states, strict=True)
         return WatchStatistics(
             samples=self.samples,
@@ -419,7 +419,7 @@ class Watch:
 
     @property
     def state(self) -> bytes:
-        """Everything that was learned, to continue elsewhere: ``Watch(...same arguments...).restore(state)``."""
+        """The state of the watch, to continue elsewhere: ``Watch(...same arguments...).restore(state)``."""
         content = {
             "format": STATE_FORMAT,
             "watches": self._identity(),
@@ -442,7 +442,7 @@ class Watch:
         Raises
         ------
         RecordError
-            When it is not a state, or belongs to a watch over something else.
+            If it is not a state, or belongs to another watch.
         """
         try:
             content = json.loads(state)
@@ -498,7 +498,7 @@ class Watch:
 
     @cached_property
     def model_record(self) -> Mapping[str, Any]:
-        """What the model says about itself, for records; empty without a model."""
+        """The model's description of itself, for records; empty without a model."""
         return about_model(self._model, None)
 
     def _identity(self) -> dict[str, Any]:

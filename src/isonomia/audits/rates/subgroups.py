@@ -69,7 +69,7 @@ class FoundSubgroup:
     Attributes
     ----------
     group
-        Whom it is about, such as ``sex == 'Female', education == 'HS-grad'``.
+        The group, such as ``sex == 'Female', education == 'HS-grad'``.
     n
         How many people it has in the table, among those that the property speaks of.
     estimate
