@@ -80,10 +80,10 @@ def earliest_onset(low: int, risk: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WatchStatus:
-    """Whether a comparison holds for the last samples: ``answer`` is the side of the threshold on which the interval
+    """Whether a comparison holds for the last samples.
 
-    lies. ``samples`` is the number of samples of the stream that it covers, and ``leaves`` has the estimate of each
-    rate.
+    ``answer`` is the side of the threshold on which the interval lies, ``samples`` the number of samples of the stream
+    that it covers, and ``leaves`` has the estimate of each rate.
     """
 
     property: str
