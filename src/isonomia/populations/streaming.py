@@ -209,7 +209,7 @@ class LongTable:
         """
         stamp = self.reader.stamp
         stamp_then, table = self._computed.get("table", (None, None))
-        if table is None or (stamp is not None and stamp_then != stamp):
+        if table is None or stamp_then != stamp:
             refuse_more_than(free_memory() if free is None else free, self.rows, self._bytes())
             table = replace(next(self.batches(size=self.rows)), remarks=self.remarks)
             self._computed["table"] = (stamp, table)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -411,36 +411,9 @@ def _present(column: NDArray[Any], name: str) -> set[Any]:
 # ---------------------------------------------------------------------------- how each kind is held and cut
 
 
-class TableStore(Protocol):
-    """A table in the user's own form, with the few operations that an audit needs."""
-
-    @property
-    def native(self) -> Any:
-        """The table in the user's own form."""
-
-    @property
-    def kind(self) -> str:
-        """Which form that is."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-
-    def column(self, name: str) -> NDArray[Any]:
-        """One column, converted as :mod:`isonomia.populations.frames` says."""
-
-    def take(self, indices: NDArray[np.intp]) -> TableStore:
-        """The rows at these positions, as a copy."""
-
-    def slice(self, start: int, stop: int) -> TableStore:
-        """The rows from ``start`` up to ``stop``, as a copy."""
-
-    def select(self, names: Sequence[str]) -> TableStore:
-        """These columns, in this order."""
+TableStore: TypeAlias = "FrameStore | RowsOfFrame | _ColumnStore | _ArrayStore | _RowStore | _RecordStore"
+"""A table in the user's own form: ``native``, its ``kind``, ``names`` and ``rows``; ``column`` converts one as
+:mod:`isonomia.populations.frames` says; ``take`` and ``slice`` copy rows; ``select`` keeps columns."""
 
 
 def _cut(store: TableStore) -> TableStore:

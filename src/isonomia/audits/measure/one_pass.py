@@ -27,7 +27,7 @@ from isonomia.audits.measure.counts import (
     numbers_in,
 )
 from isonomia.audits.measure.limits import IntervalMethod, KeptRows
-from isonomia.audits.measure.ordered import EngineScores, HeldScores, OrderedScores
+from isonomia.audits.measure.ordered import EngineScores, HeldScores
 from isonomia.errors import DataError, UsageError, nearest
 from isonomia.executors import Pool, StartedTasks, TaskContext
 from isonomia.models.checked import ask
@@ -195,7 +195,7 @@ class OnePass:
             if event is not None:
                 event.close()
 
-    def _order(self, scores: OrderedScores, limits: IntervalMethod) -> None:
+    def _order(self, scores: HeldScores | EngineScores, limits: IntervalMethod) -> None:
         """Find the median of the scores, and who is above it and above scores about it."""
         n = scores.n
         if n == 0:

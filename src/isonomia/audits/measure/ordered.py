@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +22,6 @@ FINER = 2**14
 
 FEW = 2**17
 """Up to this many scores are listed value by value. It changes cost only."""
-
-
-class OrderedScores(Protocol):
-    """The scores of all rows."""
-
-    @property
-    def n(self) -> int:
-        """How many there are."""
-
-    def at(self, ranks: Sequence[int]) -> list[float]:
-        """The scores of these ranks, counted from 1."""
-
-    def above(self, cuts: Sequence[float]) -> list[NDArray[np.int64]]:
-        """For each grouping, how many scores of each group lie above each value, with a column for each value."""
 
 
 @dataclass(slots=True)
