@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import asin, ceil, exp, log, log1p, log2, pi, sin, sqrt
 from typing import Any
 
@@ -439,3 +440,46 @@ def _check(**values: float) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
             raise UsageError(f"expected {name} strictly between 0 and 1, but got {name}={value!r}", name=name)
+
+
+# --------------------------------------------------------------------------------------------- probabilities of counts
+
+
+CHOSEN = 2**10
+"""How many counts are in a block of binomial coefficients that are kept. Changes cost only."""
+
+
+def count_window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
+    """Counts outside which a binomial with a rate in this range has at most this probability (Bernstein 1924)."""
+    nats = log(2.0 / left_out)
+
+    def reach(rate: float) -> float:
+        return nats / 3.0 + sqrt(nats**2 / 9.0 + 2.0 * nats * n * rate * (1.0 - rate))
+
+    # n * rate -+ reach(rate) need not be monotone in the rate, so the widest reach is taken.
+    middle = 0.5 if low <= 0.5 <= high else low if low > 0.5 else high
+    widest = reach(middle)
+    return int(max(np.floor(n * low - widest), 0.0)), int(min(np.ceil(n * high + widest), n))
+
+
+@lru_cache(maxsize=16)
+def _log_choose(n: float, first: int, beyond: int) -> Floats:
+    """The logarithm of the number of ways to choose each count of a range from n; searches share it."""
+    counts = np.minimum(np.arange(first, beyond, dtype=float), n)
+    return np.asarray(gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0))
+
+
+def binomial_probabilities(n: float, rates: Floats, left_out: float, least: int = 0) -> tuple[int, Floats]:
+    """The first count, of those wanted, that is not negligible, and the probabilities from there on, a row per rate."""
+    # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
+    inside = np.clip(rates, 1e-300, 1.0 - 1e-16)
+    first, last = count_window(n, float(inside.min()), float(inside.max()), left_out)
+    first = max(first, least)
+    counts = np.arange(first, last + 1, dtype=float)
+    part = first // CHOSEN
+    choose = _log_choose(n, part * CHOSEN, (last // CHOSEN + 1) * CHOSEN)[first - part * CHOSEN :][: len(counts)]
+    never = np.log1p(-inside)
+    logs = np.multiply.outer(np.log(inside) - never, counts)
+    logs += (n * never)[:, None]
+    logs += choose
+    return first, np.exp(logs, out=logs)

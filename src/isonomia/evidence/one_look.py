@@ -32,33 +32,27 @@ cells in the same way. A single rate has its Clopper-Pearson limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from math import inf, isfinite, log, nextafter, sqrt
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri
+from scipy.special import ndtri
 
 from isonomia.errors import UsageError
-from isonomia.evidence.binomial import lower_limit, upper_limit
+from isonomia.evidence.binomial import binomial_probabilities, count_window, lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import check_delta
-from isonomia.evidence.tail_bounds import BoundedRates, SmoothTail, moment_refutes
+from isonomia.evidence.tail_bounds import FIRST_CELLS, BoundedRates, SmoothTail, moment_refutes, refuted_in_cells
 
 Floats = NDArray[np.float64]
 
 NUISANCE_SHARE = 1.0 / 50.0
 """``gamma / delta``: a smaller share makes C wider, so it needs more cells. Any share is valid; between 1/20 and 1/100
 intervals change by one part in a hundred."""
-
-FIRST_CELLS = 8
-"""How many cells C is cut into at first. More cells only tighten the limit. Changes width and cost only."""
-
-SPLIT = 4
-"""How many parts a cell is cut into whose corner is too likely. Changes cost only."""
 
 DEPTH = 3
 """How often cells are cut: into at most 512, each a seventieth of a standard deviation. Fewer only loosen the limit."""
@@ -67,9 +61,8 @@ LARGE, POINTS, FEW = 200_000, 129, 100
 """With more draws of one rate than this, ``P(A)`` is bounded between so many points, in half the time that cells take;
 with fewer than ``FEW`` successes or failures of a rate, cells are cut once less often. Changes width and cost only."""
 
-TOGETHER, CHOSEN = 16, 2**10
-"""How many pairs of rates are evaluated at a time, and the counts in a block of binomial coefficients that are kept.
-Changes cost only."""
+TOGETHER = 16
+"""How many pairs of rates are evaluated at a time. Changes cost only."""
 
 NEAR = 0.01
 """How precisely a limit is found, in standard deviations of the quantity. The proved side is returned: width only."""
@@ -304,42 +297,6 @@ class _OneRate:
     guesses = rejects
 
 
-def refuted_in_cells(
-    box: tuple[float, float],
-    depths: int,
-    likely: Callable[[Floats, Floats], NDArray[np.bool_]],
-    hopeless: Callable[[Floats], bool],
-) -> bool:
-    """Whether no rate in a box is left, by a bound for each of its cells, which are cut where the bound is too large.
-
-    Parameters
-    ----------
-    box, depths
-        The least and the greatest rate, and how often cells are cut.
-    likely
-        For cells from ``left`` to ``right``, whether the bound leaves some rate in them.
-    hopeless
-        Whether some of these rates are left, so that cutting cannot help.
-    """
-    edges = np.linspace(*box, FIRST_CELLS + 1)
-    left, right = edges[:-1], edges[1:]
-    for depth in range(depths + 1):
-        if depth == depths:  # one open cell is enough
-            parts_of = (slice(start, start + FIRST_CELLS) for start in range(0, len(left), FIRST_CELLS))
-            return not any(likely(left[part], right[part]).any() for part in parts_of)
-        open_cells = likely(left, right)
-        if not open_cells.any():
-            return True
-        left, right = left[open_cells], right[open_cells]
-        if depth == 0 and hopeless(0.5 * (left + right)):
-            return False
-        parts = np.linspace(0.0, 1.0, SPLIT + 1)
-        cuts = left[:, None] + (right - left)[:, None] * parts
-        cuts[:, -1] = right
-        left, right = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
-    raise AssertionError("the last depth returns")
-
-
 # --------------------------------------------------------------------------------------------------------- two rates
 
 
@@ -564,42 +521,6 @@ class _TwoRates:
         np.cumsum(rows[:, ::-1], axis=1, out=tail[:, 1:])
         beyond = np.take(tail, np.clip(rows.shape[1] + lowest - wanted, 0, rows.shape[1]), axis=1)
         return np.asarray(np.einsum("ij,ij->i", columns, beyond))
-
-
-def count_window(n: float, low: float, high: float, left_out: float) -> tuple[int, int]:
-    """Counts outside which a binomial with a rate in this range has at most this probability (Bernstein 1924)."""
-    nats = log(2.0 / left_out)
-
-    def reach(rate: float) -> float:
-        return nats / 3.0 + sqrt(nats**2 / 9.0 + 2.0 * nats * n * rate * (1.0 - rate))
-
-    # n * rate -+ reach(rate) need not be monotone in the rate, so the widest reach is taken.
-    middle = 0.5 if low <= 0.5 <= high else low if low > 0.5 else high
-    widest = reach(middle)
-    return int(max(np.floor(n * low - widest), 0.0)), int(min(np.ceil(n * high + widest), n))
-
-
-@lru_cache(maxsize=16)
-def _log_choose(n: float, first: int, beyond: int) -> Floats:
-    """The logarithm of the number of ways to choose each count of a range from n; searches share it."""
-    counts = np.minimum(np.arange(first, beyond, dtype=float), n)
-    return np.asarray(gammaln(n + 1.0) - gammaln(counts + 1.0) - gammaln(n - counts + 1.0))
-
-
-def binomial_probabilities(n: float, rates: Floats, left_out: float, least: int = 0) -> tuple[int, Floats]:
-    """The first count, of those wanted, that is not negligible, and the probabilities from there on, a row per rate."""
-    # A rate of 0 or 1 has no logarithm; no number of draws could tell it from one this near.
-    inside = np.clip(rates, 1e-300, 1.0 - 1e-16)
-    first, last = count_window(n, float(inside.min()), float(inside.max()), left_out)
-    first = max(first, least)
-    counts = np.arange(first, last + 1, dtype=float)
-    part = first // CHOSEN
-    choose = _log_choose(n, part * CHOSEN, (last // CHOSEN + 1) * CHOSEN)[first - part * CHOSEN :][: len(counts)]
-    never = np.log1p(-inside)
-    logs = np.multiply.outer(np.log(inside) - never, counts)
-    logs += (n * never)[:, None]
-    logs += choose
-    return first, np.exp(logs, out=logs)
 
 
 # -------------------------------------------------------------------------------------------------------- many rates

@@ -26,19 +26,10 @@ from numpy.typing import NDArray
 from scipy.special import betainc, ndtri
 
 from isonomia.errors import UsageError
-from isonomia.evidence.binomial import lower_limit, upper_limit
+from isonomia.evidence.binomial import binomial_probabilities, count_window, lower_limit, upper_limit
 from isonomia.evidence.confidence_sequences import check_delta
-from isonomia.evidence.one_look import (
-    DEPTH,
-    FIRST_CELLS,
-    LARGE,
-    LEAST_Z,
-    SLACK,
-    binomial_probabilities,
-    count_window,
-    refuted_in_cells,
-    searched,
-)
+from isonomia.evidence.one_look import DEPTH, LARGE, LEAST_Z, SLACK, searched
+from isonomia.evidence.tail_bounds import FIRST_CELLS, refuted_in_cells
 
 Floats = NDArray[np.float64]
 

@@ -22,6 +22,7 @@ a corner whose steps add up to ``r - 1 + k``, for ``k`` rates, or the highest co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, erfc, exp, inf, log, pi, sqrt
@@ -296,3 +297,49 @@ def _exponents(
     rates = np.clip(best, low, high)
     parts = n * np.log1p(rates * growth) - multiplier * slopes * rates
     return np.asarray(parts.sum(axis=-1) + multiplier[:, :, 0] * hypothesis.bound - tilts[:, None] * reached)
+
+
+# ------------------------------------------------------------------------------------------------------ cells of rates
+
+
+FIRST_CELLS = 8
+"""How many cells C is cut into at first. More cells only tighten the limit. Changes width and cost only."""
+
+SPLIT = 4
+"""How many parts a cell is cut into whose corner is too likely. Changes cost only."""
+
+
+def refuted_in_cells(
+    box: tuple[float, float],
+    depths: int,
+    likely: Callable[[Floats, Floats], NDArray[np.bool_]],
+    hopeless: Callable[[Floats], bool],
+) -> bool:
+    """Whether no rate in a box is left, by a bound for each of its cells, which are cut where the bound is too large.
+
+    Parameters
+    ----------
+    box, depths
+        The least and the greatest rate, and how often cells are cut.
+    likely
+        For cells from ``left`` to ``right``, whether the bound leaves some rate in them.
+    hopeless
+        Whether some of these rates are left, so that cutting cannot help.
+    """
+    edges = np.linspace(*box, FIRST_CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    for depth in range(depths + 1):
+        if depth == depths:  # one open cell is enough
+            parts_of = (slice(start, start + FIRST_CELLS) for start in range(0, len(left), FIRST_CELLS))
+            return not any(likely(left[part], right[part]).any() for part in parts_of)
+        open_cells = likely(left, right)
+        if not open_cells.any():
+            return True
+        left, right = left[open_cells], right[open_cells]
+        if depth == 0 and hopeless(0.5 * (left + right)):
+            return False
+        parts = np.linspace(0.0, 1.0, SPLIT + 1)
+        cuts = left[:, None] + (right - left)[:, None] * parts
+        cuts[:, -1] = right
+        left, right = cuts[:, :-1].ravel(), cuts[:, 1:].ravel()
+    raise AssertionError("the last depth returns")
