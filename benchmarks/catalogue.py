@@ -93,6 +93,7 @@ ELSEWHERE = {
     "budgets": "a trial of what each budget lets through, which passes or fails",
     "clusters": "error rates by the thousand of rows that belong together, which take an hour",
     "labels": "error rates by the thousand of few labels with a judge, which take half an hour",
+    "latency": "error rates by the thousand where wrong answers take longer, by a simulated clock",
     "evals": "paired verdicts, judges and an agent on stored results, with counts that do not change",
     "paired_runs": "error rates by the thousand of recorded runs that are paired, which take an hour",
     "floors": "a trial of the lowest versions of dependencies, which passes or fails",

@@ -1,16 +1,18 @@
-"""Few labels and a judge: errors and labels needed: ``python -m benchmarks.labels [--runs 2000]``.
+"""Few labels and a judge: errors and labels needed: ``python -m benchmarks.labels [--runs 2000] [--once]``.
 
 The first table has its truth on the boundary of the claim, so that each decision against it is an error; the error rate
 must stay below the risk of 5%, looked at after every batch. In its last lines the claim is moved by a fifth of the
 distance that the bets could tell apart, as if a bound were that much too tight, and the error rate must show it. The
-second table has the labels needed to show a true claim: 0.75 where the truth is 0.8, with one row in ten labeled.
+second table has the labels needed to show a true claim: 0.75 where the truth is 0.8, with one row in ten labeled. With
+``--once`` there is one look, at the end, and the second table has how often that claim is shown, beside any look.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from isonomia.evidence.labels import LabelBatch, LabelStep, LabelTests
 
 DELTA = 0.05
 ROWS = 3000
+BATCHES = 50
+"""At one look; a check has more, which takes longer and changes little."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,10 @@ class World:
     def batches(
         self, rng: np.random.Generator, rows: int = ROWS, growth: float = 1.25, first: int = 10, *, judged: bool = True
     ) -> Iterator[tuple[LabelBatch, int]]:
-        """Rows in batches that grow, each with how many labels it has; without a judge, all its answers are alike."""
+        """Rows in batches that grow, each with how many labels it has; without a judge, all its answers are alike.
+
+        A growth of 1 makes all batches as large as the first.
+        """
         group, label, judge, chances, labeled = self.draw(rng, rows)
         start = 0
         while start < rows:
@@ -74,15 +81,29 @@ def against(rates: Sequence[float], shift: float = 0.0) -> LabelTests:
     return LabelTests(tuple(range(len(rates))), slopes, bounds - shift, DELTA)
 
 
-def errors(world: World, runs: int, shift: float = 0.0, rows: int = ROWS) -> tuple[float, float]:
-    """How often each side is refuted, at any look."""
+def refuted(
+    world: World, tests: LabelTests, rows: int, seed: int, *, once: bool, growth: float = 1.25
+) -> NDArray[np.bool_]:
+    """Which hypotheses some rows refute, at any look or at one, whose batches are as large as those of a check."""
+    rng = np.random.default_rng(seed)
+    if once:
+        tests, batches = replace(tests, deadline=float(rows)), world.batches(rng, rows, 1.0, rows // BATCHES)
+    else:
+        batches = world.batches(rng, rows, growth)
+    return tests.run(LabelStep.all(batch for batch, _ in batches))
+
+
+def errors(world: World, runs: int, shift: float = 0.0, rows: int = ROWS, *, once: bool = False) -> tuple[float, float]:
+    """How often each side is refuted."""
     tests = against(world.rates, shift)
-    found = [
-        tests.run(LabelStep.all(batch for batch, _ in world.batches(np.random.default_rng(run), rows)))
-        for run in range(runs)
-    ]
-    low, high = np.mean(found, axis=0)
+    low, high = np.mean([refuted(world, tests, rows, run, once=once) for run in range(runs)], axis=0)
     return float(low), float(high)
+
+
+def power(accuracy: float, runs: int, rows: int, *, once: bool) -> float:
+    """How often 0.75 is shown where the rate is 0.8 and one row in ten is labeled."""
+    world, tests = World((0.8,), 0.1, accuracy), against((0.75,))
+    return float(np.mean([refuted(world, tests, rows, run, once=once, growth=1.05)[0] for run in range(runs)]))
 
 
 def labels_needed(accuracy: float, runs: int, *, judged: bool = True, growth: float = 1.05) -> float:
@@ -119,15 +140,22 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
-    runs = parser.parse_args().runs
+    parser.add_argument("--once", action="store_true", help="one look at the end")
+    options = parser.parse_args()
+    runs, once = options.runs, options.once
     print(f"{'rates':>12} {'p(label)':>9} {'accuracy':>9} {'biased':>7} {'varying':>8} {'errors':>15}")
     for world in WORLDS:
-        low, high = errors(world, runs)
+        low, high = errors(world, runs, once=once)
         line = f"{world.rates!s:>12} {world.chance:>9} {world.accuracy:>9} {world.biased:>7} {world.varying:>8}"
         print(f"{line} {low:>7.4f} {high:>7.4f}", flush=True)
     for shift in (0.02, 0.03):
-        low, high = errors(World((0.75,), 0.5, 0.95), runs, shift)
+        low, high = errors(World((0.75,), 0.5, 0.95), runs, shift, once=once)
         print(f"a bound {shift} too tight: {low:.3f} {high:.3f}", flush=True)
+    for accuracy, rows in product((0.5, 0.9), (2000, 4000)) if once else ():
+        shown = [power(accuracy, runs, rows, once=each) for each in (True, False)]
+        print(f"judge of accuracy {accuracy}, {rows} rows: shown in {shown[0]:.3f}, at any look in {shown[1]:.3f}")
+    if once:
+        return
     alone = labels_needed(0.9, runs // 4, judged=False)
     print(f"labels alone: {alone:.0f}")
     for accuracy in (0.8, 0.9, 0.95):

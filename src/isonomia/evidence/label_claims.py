@@ -44,12 +44,15 @@ class LabelEvidence:
     ----------
     formula, leaves, ranges, delta
         The claim, its leaves in the order of the batches, their least and greatest values, and the risk.
+    deadline
+        The number of rows at which the only look is planned; ``None`` for any number of looks.
     """
 
     formula: Formula
     leaves: tuple[Leaf, ...]
     ranges: Mapping[Leaf, tuple[float, float]]
     delta: float
+    deadline: float | None = None
 
     method = "bets"
     remarks = ()
@@ -114,7 +117,7 @@ class LabelEvidence:
                 slopes[row, self.leaves.index(leaf)] = factor * (high - low)
                 bounds[row] -= factor * low
         size = np.abs(slopes).max(axis=1)  # the stakes do not depend on the unit, but Newton's method likes one near 1
-        return LabelTests(self.group_of, slopes / size[:, None], bounds / size, delta)
+        return LabelTests(self.group_of, slopes / size[:, None], bounds / size, delta, self.deadline)
 
     # ------------------------------------------------------------------------------------------------- deciding
 
@@ -138,9 +141,8 @@ class LabelEvidence:
         return state
 
     def complete(self, state: LabelState) -> bool:
-        """Whether it may be looked at, which is always so."""
-        del state
-        return True
+        """Whether the only look has come; always so without a deadline."""
+        return self.deadline is None or sum(step.batch.drawn for step in state.history) >= self.deadline
 
     def decision(self, state: LabelState) -> bool | None:
         """``True`` once the whole negation is refuted, ``False`` once the whole claim is."""

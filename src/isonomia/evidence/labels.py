@@ -19,7 +19,8 @@ group.
 *The stakes* maximize the expected logarithm under an estimate of the joint table of judge and label, in which the
 judge's share comes from all rows and the label given the judge from the labeled ones: a concave problem, solved by
 Newton's method. Whatever they are, the bets are valid as long as every possible factor is positive, which is made sure
-of.
+of. Who looks once, at a number of rows fixed beforehand, bets with that deadline in mind: the side bets are those that
+make the variance least, and the stakes those of the normal test, seen from the current wealth.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtri_exp
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -58,6 +60,13 @@ less where the estimate is wrong. Changes power only; below 1, every factor is p
 FLOOR = 0.005
 """The least factor that a side bet may leave. Changes power only."""
 
+AIM = 0.15
+"""Stakes for one look aim at a wealth this many nats beyond what is needed, which is approached ever more slowly.
+Changes power only."""
+
+CAP = 0.85
+"""The largest part of the wealth that one row may lose at one look. Any part below 1 is valid."""
+
 CHANCES = 4.0
 """Rows whose probabilities of a label are within a factor of ``2 ** (1 / 4)`` share a side bet. Changes power only."""
 
@@ -76,25 +85,37 @@ class LabelBatch:
         The values of the leaves of its group, on a scale from 0 to 1; 0 for other leaves, and without a label.
     times
         How many rows are like this.
+    drawn
+        How many rows the batch has, with those in no group.
     """
 
     keys: Integers
     chances: Floats
     values: Floats
     times: Floats
+    drawn: float
 
     @classmethod
-    def of(cls, keys: Integers, chances: Floats, values: Floats, times: Floats | None = None) -> LabelBatch:
+    def of(
+        cls, keys: Integers, chances: Floats, values: Floats, times: Floats | None = None, drawn: float | None = None
+    ) -> LabelBatch:
         """Count rows that are alike; the order within a batch does not matter to its bets."""
         table = np.concatenate([keys, chances[:, None], values], axis=1)
         distinct, where = np.unique(table, axis=0, return_inverse=True)
         count = np.bincount(where.reshape(-1), weights=times, minlength=len(distinct)).astype(float)
-        return cls(distinct[:, :3].astype(np.intp), distinct[:, 3], distinct[:, 4:], count)
+        total = float(count.sum()) if drawn is None else drawn
+        return cls(distinct[:, :3].astype(np.intp), distinct[:, 3], distinct[:, 4:], count, total)
 
     def of_groups(self, groups: Integers) -> LabelBatch:
         """The rows of some groups."""
         inside = np.isin(self.keys[:, 0], groups)
-        return LabelBatch(self.keys[inside], self.chances[inside], self.values[inside], self.times[inside])
+        return replace(
+            self,
+            keys=self.keys[inside],
+            chances=self.chances[inside],
+            values=self.values[inside],
+            times=self.times[inside],
+        )
 
     @classmethod
     def joined(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
@@ -104,6 +125,7 @@ class LabelBatch:
             np.concatenate([batch.chances for batch in batches]),
             np.concatenate([batch.values for batch in batches]),
             np.concatenate([batch.times for batch in batches]),
+            sum(batch.drawn for batch in batches),
         )
 
 
@@ -171,12 +193,15 @@ class LabelTests:
         ``a``, of shape ``(hypotheses, leaves)``, and ``b``. Leaves are on a scale from 0 to 1.
     delta
         The risk.
+    deadline
+        The number of rows, with those in no group, at which the only look is planned; ``None`` for any number of looks.
     """
 
     groups: tuple[int, ...]
     slopes: Floats
     bounds: Floats
     delta: float
+    deadline: float | None = None
 
     @cached_property
     def need(self) -> float:
@@ -207,15 +232,20 @@ class LabelTests:
     def step(self, wealth: LabelWealth, step: LabelStep) -> LabelWealth:
         """Bet on one batch."""
         table = step.table(self.active, self.groups)
-        if table is None:
+        if table is None or step.seen is None:
             return wealth
-        logs = wealth.logs + self._gains(table, step.batch)
+        if self.deadline is None:
+            stakes = table.stakes(self.slopes, self.bounds)
+        else:
+            known = step.seen.of_groups(self.active)
+            left = (self.deadline - known.drawn) * float(known.times.sum()) / known.drawn
+            stakes = table.deadline_stakes(self.slopes, self.bounds, wealth.logs - self.need, max(left, 1.0))
+        logs = wealth.logs + self._gains(table, step.batch, stakes)
         return LabelWealth(logs, np.maximum(wealth.most, logs))
 
-    def _gains(self, table: _Table, whole: LabelBatch) -> Floats:
+    def _gains(self, table: _Table, whole: LabelBatch, stakes: tuple[Floats, Floats, Floats]) -> Floats:
         """The logarithm of the factor by which each wealth is multiplied."""
-        batch, shares = whole.of_groups(self.active), table.shares
-        level, total, side = table.stakes(self.slopes, self.bounds)
+        batch, shares, (level, total, side) = whole.of_groups(self.active), table.shares, stakes
         index = np.searchsorted(self.active, batch.keys[:, 0])
         # The stake on a row with a label, and the most that it can lose whatever the label is.
         away = (level[:, None] * (self.slopes @ batch.values.T) - total[:, index]) / shares[index]
@@ -349,3 +379,30 @@ class _Table:
         level = size * stake[:, 0]
         moved = np.concatenate([-stake[:, 1:].sum(axis=1, keepdims=True), stake[:, 1:]], axis=1)
         return level, level[:, None] * centre + size[:, None] * moved, size[:, None] * side
+
+    def deadline_stakes(
+        self, slopes: Floats, bounds: Floats, lacking: Floats, left: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Stakes that make it most likely to have enough when ``left`` more rows came, if sums were normal.
+
+        With the mean ``m`` of each kind's values, a labeled row says ``m + (z - m) / pi`` and another one ``m``, which
+        has the least variance. ``s_g`` is the point of the boundary that is nearest to the estimates. With ``z`` the
+        quantile of ``delta`` times the wealth, whose logarithm is ``lacking``, and the standard deviation of what is
+        still to come, the stake is ``phi(z) / Phi(z)`` over that deviation.
+        """
+        numbers = np.einsum("tjk,hk->htj", self.values, slopes)
+        means = (self.labels * numbers).sum(axis=-1)
+        own = (self.weights * (self.place == np.arange(len(self.shares))[:, None])).T / self.shares
+        middle = means @ own
+        spread = (self.labels * (numbers - means[..., None]) ** 2).sum(axis=-1) / self.chances
+        parts = ((spread + (means - middle[:, self.place]) ** 2) @ own + 1e-12) / self.shares
+        variance = parts.sum(axis=1)
+        centre = middle + (bounds - middle.sum(axis=1))[:, None] * parts / variance[:, None]
+        side = (means - centre[:, self.place]) / self.shares[self.place]
+        away = (numbers - centre[:, self.place, None]) / self.shares[self.place, None]
+        lost = np.maximum(-(away.min(axis=-1) - (1.0 - self.chances) * side) / self.chances, -side).max(axis=1)
+        z = ndtri_exp(np.minimum(lacking - AIM, np.log(0.999)))
+        hazard = np.exp(-0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z))
+        level = np.minimum(hazard / np.sqrt(variance * left), CAP / np.maximum(lost, 1e-300))
+        level = np.where(lacking >= 0.0, 0.0, level)
+        return level, level[:, None] * centre, level[:, None] * side

@@ -8,6 +8,9 @@ Every log becomes a table with a row for each answer:
 * a column for each score by its name, and ``answer``, ``target``, ``error``, where the log has them.
 * what else is known of the question (metadata, variables, fields), where it is a number, text or truth value.
 
+Rows are in the order of the questions, where a log has it: in the order in which answers came, wrong ones that take
+longer would be last, and whoever looks at a table as it grows would be misled.
+
 The answers to one question belong together, and are one draw. A log is recognized by its content; the tool that wrote
 it need not be installed.
 """
@@ -35,8 +38,14 @@ _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no":
 """The scores that inspect_ai writes as words: correct, incorrect, partial, no answer; yes and no."""
 
 _OWN = ("item", "repeat", "correct", "score", "answer", "target", "error")
+_TAKEN = (*_OWN, "limit", "seconds")
+_TOO_LONG = "Key removed from summary (> 1k)"
+"""What inspect_ai writes in the place of a field that is too long for a summary."""
+
 _MOST_UNPACKED = 2**31
-"""Bytes that the summaries of a log may unpack to. Those of a million answers have about half as many."""
+_MOST_TIMES, _SMALL = 100, 2**24
+"""Bytes that the summaries of a log may unpack to: those of a million answers have about half as many. A file that is
+larger than ``_SMALL`` when unpacked may not be ``_MOST_TIMES`` as large as packed: it has whole answers besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class LogFormat(Protocol):
         """Whether the content of a file, decoded from JSON, is such a log; of JSON lines, a list with the first."""
 
     def log(self, content: Any) -> EvalLog:
-        """Its rows. A ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` where it is damaged."""
+        """Its rows. A ``LookupError``, ``TypeError``, ``ValueError`` or ``AttributeError`` where it is damaged."""
 
 
 # --------------------------------------------------------------------------------------------------------- inspect_ai
@@ -92,37 +101,54 @@ class _InspectLog:
         samples, nested = content.get("samples") or [], Counter[str]()
         if not samples:
             raise DataError("the log has no samples. Was it written with --no-log-samples, or the header alone?")
-        rows = []
+        places = {name: n for n, name in enumerate((content["eval"].get("dataset") or {}).get("sample_ids") or [])}
+        samples = sorted(samples, key=lambda each: (places.get(each["id"], len(places)), each["epoch"]))
+        # Not every sample has all scores, so their order is that of the task.
+        names = dict.fromkeys(each["name"] for each in content["eval"].get("scorers") or [])
+        names |= dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
+        rows, columns = [], {name: dict[str, None]() for name in names}
         for sample in samples:
             scores = sample.get("scores") or {}
-            first: Mapping[str, Any] = next(iter(scores.values()), {})
-            row = {"item": sample["id"], "repeat": sample["epoch"], "answer": first.get("answer")}
-            row |= {"target": _as_text(sample.get("target")), "error": _inspect_error(sample)}
-            for name, score in scores.items():
-                row |= _inspect_scores(name, score["value"], nested)
-            _add_fields(row, sample.get("metadata") or {}, nested)
-            rows.append(row | {"seconds": sample.get("total_time")})
-        names = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
-        columns = {name: None for row in rows for name in row if name in names or name.partition(".")[0] in names}
-        return EvalLog(rows, tuple(columns), tuple(_inspect_remarks(content, len(samples))), nested)
+            answers = [scores[name].get("answer") for name in names if name in scores]
+            row = {"item": sample["id"], "repeat": int(sample["epoch"]), "answer": next(iter(answers), None)}
+            row |= {"target": _as_text(sample.get("target")), "error": _inspect_text(sample.get("error"), "message")}
+            row |= {"limit": _inspect_text(sample.get("limit"), "type"), "seconds": sample.get("total_time")}
+            for name in names:
+                if name in scores:
+                    parts = _inspect_scores(_free(name), scores[name]["value"], nested)
+                    columns[name] |= dict.fromkeys(parts)
+                    row |= parts
+            rows.append(row)
+        ordered = [column for name in names for column in columns[name]]
+        for column in ordered:
+            if any(_is_number(row.get(column)) for row in rows):
+                for row in rows:  # one that is neither right nor wrong, such as a grade that could not be read
+                    row |= {column: None} if isinstance(row.get(column), str) else {}
+        _add_fields(rows, [sample.get("metadata") or {} for sample in samples], ordered, nested)
+        return EvalLog(rows, tuple(ordered), tuple(_inspect_remarks(content, rows)), nested)
 
 
-def _inspect_error(sample: Mapping[str, Any]) -> str:
-    error = sample.get("error")  # an object in whole logs, text in summaries
-    return str(error.get("message") if isinstance(error, Mapping) else error) if error else ""
+def _inspect_text(value: Any, part: str) -> str:
+    """An error or a limit: an object in whole logs, text in summaries."""
+    return str(value.get(part) if isinstance(value, Mapping) else value) if value else ""
 
 
 def _inspect_scores(name: str, value: Any, nested: Counter[str]) -> Row:
-    """The columns of one score, of which some have parts."""
+    """The columns of one score, of which some have parts; text where it is no number."""
     if isinstance(value, Mapping):
         return {f"{name}.{part}": _number(each) for part, each in value.items()}
     if isinstance(value, list):
         nested[name] += 1
         return {name: None}
-    return {name: _number(value)}
+    return {name: value if isinstance(value, str) and _number(value) is None else _number(value)}
 
 
-def _inspect_remarks(content: Mapping[str, Any], samples: int) -> Iterable[str]:
+def _inspect_remarks(content: Mapping[str, Any], rows: Rows) -> Iterable[str]:
+    samples, limited = len(rows), sum(bool(row["limit"]) for row in rows)
+    if limited:
+        yield f"{limited:,} of {samples:,} answers were ended by a limit, and scored as they were: see 'limit'"
+    if content.get("invalidated"):
+        yield "some answers were marked as invalid in inspect_ai; they count here"
     dataset, config = content["eval"].get("dataset") or {}, content["eval"].get("config") or {}
     planned = len(dataset.get("sample_ids") or []) * int(config.get("epochs") or 1)
     status, results = content.get("status", "started"), content.get("results") or {}
@@ -131,11 +157,13 @@ def _inspect_remarks(content: Mapping[str, Any], samples: int) -> Iterable[str]:
             f"the task was stopped early, after {samples:,} of {planned:,} answers: a new verdict about these is not "
             "covered by its risk; the one that stopped it is in the log"
         )
-    elif status != "success" or samples < planned:
+    elif samples < planned or (status != "success" and not planned):
         yield (
-            f"the log has {samples:,} of {planned:,} answers (status {status}): where those that take longer are "
-            "missing, every rate is biased"
+            f"the log has {samples:,} of {planned or 'all'} answers (status {status}): where those that take longer "
+            "are missing, every rate is biased"
         )
+    elif status != "success":
+        yield f"the task did not succeed (status {status}), but the log has all {samples:,} answers"
 
 
 def _archive(file: Path) -> Any:
@@ -147,8 +175,9 @@ def _archive(file: Path) -> Any:
             parts = [name for name in names if re.fullmatch(r"_journal/summaries/\d+\.json", name)]
             parts.sort(key=lambda name: int(Path(name).stem))
             wanted = ["summaries.json"] if "summaries.json" in names else parts
-            if sum(archive.getinfo(name).file_size for name in [header, *wanted]) > _MOST_UNPACKED:
-                raise DataError(f"the log unpacks to more than {_MOST_UNPACKED:,} bytes, more than any real log.")
+            most = min(max(_SMALL, _MOST_TIMES * file.stat().st_size), _MOST_UNPACKED)
+            if sum(archive.getinfo(name).file_size for name in [header, *wanted]) > most:
+                raise DataError(f"the log unpacks to more than {most:,} bytes, more than any real log of its size.")
             content = json.loads(_unpacked(file, archive, header))
             content["samples"] = [each for name in wanted for each in json.loads(_unpacked(file, archive, name))]
             return content
@@ -179,33 +208,45 @@ def _unpacked(file: Path, archive: zipfile.ZipFile, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _PromptfooLog:
-    """Results of promptfoo as JSON: one for each test, provider and prompt."""
+    """Results of promptfoo as JSON or JSON lines: one for each test, provider and prompt."""
 
     tool: str = "promptfoo"
 
     def fits(self, content: Any) -> bool:
+        if isinstance(content, list):
+            return bool(content) and isinstance(content[0], Mapping) and {"testCase", "promptIdx"} <= content[0].keys()
         inner = content.get("results") if isinstance(content, Mapping) else None
         return isinstance(inner, Mapping) and isinstance(inner.get("results"), list) and "stats" in inner
 
     def log(self, content: Any) -> EvalLog:
-        nested, rows, names = Counter[str](), [], dict[str, None]()
-        for result in content["results"]["results"]:
+        nested, rows, names, fields = Counter[str](), [], dict[str, None](), []
+        results = content if isinstance(content, list) else content["results"]["results"]
+        checked = 0
+        for result in sorted(results, key=lambda each: (each.get("testIdx", 0), each.get("promptIdx", 0))):
             variables = (result.get("testCase") or {}).get("vars") or result.get("vars") or {}
             provider, prompt = result.get("provider") or {}, result.get("prompt") or {}
             output = (result.get("response") or {}).get("output")
             failed = result.get("failureReason") == 2  # not an answer that was wrong, but none
             row: Row = {"item": json.dumps(variables, sort_keys=True, ensure_ascii=False), "answer": _as_text(output)}
             row["error"] = str(result.get("error") or "no answer") if failed else ""
-            row["correct"] = None if failed else float(bool(result["success"]))
-            row["score"] = None if failed else _number(result.get("score"))
+            # What nothing was asserted of is a success for promptfoo.
+            said = not failed and (result.get("gradingResult") or {}).get("reason") != "No assertions"
+            checked += failed or said
+            row["correct"] = float(result["success"] is True) if said else None
+            row["score"] = _number(result.get("score")) if said else None
             row["provider"] = provider if isinstance(provider, str) else provider.get("label") or provider.get("id")
             row["prompt"] = prompt if isinstance(prompt, str) else prompt.get("label") or prompt.get("raw")
-            scores = {str(name): _number(value) for name, value in (result.get("namedScores") or {}).items()}
+            scores = {_free(str(name)): _number(value) for name, value in (result.get("namedScores") or {}).items()}
             names |= dict.fromkeys(scores)
-            row |= scores
-            _add_fields(row, variables, nested)
-            rows.append(row | {"cost": result.get("cost")})
-        return EvalLog(_numbered(rows, ("item", "provider", "prompt")), tuple(names), (), nested)
+            rows.append(row | scores | {"cost": result.get("cost")})
+            fields.append({**((result.get("testCase") or {}).get("metadata") or {}), **variables})
+        _add_fields(rows, fields, tuple(names), nested)
+        remarks = []
+        if checked < len(rows):
+            remarks.append(
+                f"nothing is asserted of {len(rows) - checked:,} of {len(rows):,} answers: they have no score"
+            )
+        return EvalLog(_numbered(rows, ("item", "provider", "prompt")), tuple(names), tuple(remarks), nested)
 
 
 # --------------------------------------------------------------------------------------------- lm-evaluation-harness
@@ -222,12 +263,13 @@ class _HarnessLog:
         return isinstance(line, Mapping) and isinstance(line.get("doc"), Mapping) and "filtered_resps" in line
 
     def log(self, content: Any) -> EvalLog:
-        nested, rows, names = Counter[str](), dict[Any, Row](), dict[str, None]()
+        nested, rows, names, fields = Counter[str](), dict[Any, Row](), dict[str, None](), dict[Any, Any]()
         filters = list(dict.fromkeys(str(line.get("filter", "none")) for line in content))
         times: Counter[Any] = Counter()
         for number, line in enumerate(content):
             item, kind = line.get("doc_id", number), str(line.get("filter", "none"))
             times[item, kind] += 1
+            fields.setdefault((item, times[item, kind]), line["doc"])
             row = rows.setdefault((item, times[item, kind]), {"item": item, "repeat": times[item, kind]})
             answers = line["filtered_resps"]
             row.setdefault("answer", _as_text(answers[0] if len(answers) == 1 else answers))
@@ -236,13 +278,13 @@ class _HarnessLog:
             metrics = line.get("metrics") or [name for name in line if name not in known and _is_number(line[name])]
             for metric in metrics:
                 name = metric.replace(",", "_") if len(filters) == 1 else f"{metric.partition(',')[0]}_{kind}"
-                name = re.sub(r"\W", "_", name)
+                name = _free(re.sub(r"\W", "_", name))
                 value = line.get(metric)
                 nested[name] += not _is_number(value) and value is not None
                 row[name], names[name] = _number(value), None
             if "doc_hash" in line:
                 row.setdefault("doc_hash", line["doc_hash"])
-            _add_fields(row, line["doc"], nested)
+        _add_fields(list(rows.values()), list(fields.values()), tuple(names), nested)
         remarks = () if len(filters) == 1 else (f"there are {len(filters)} filters: {listed(filters)}",)
         return EvalLog(list(rows.values()), tuple(names), remarks, nested)
 
@@ -260,7 +302,7 @@ def content_of(file: Path, ending: str) -> Any | None:
 
     if ending == ".eval":
         return _archive(file)
-    marks = (b'"eval"', b'"results"') if ending == ".json" else (b'"filtered_resps"',)
+    marks = (b'"eval"', b'"results"') if ending == ".json" else (b'"filtered_resps"', b'"promptIdx"')
     try:
         with open_bytes(file) as stream:
             start = bytes(stream.read(2**20))
@@ -272,6 +314,11 @@ def content_of(file: Path, ending: str) -> Any | None:
     except (OSError, ValueError, RecursionError):
         return None  # reported by the reader of other tables, with the line
     content = decoded[0] if ending == ".json" else decoded
+    if isinstance(content, Mapping) and {"results", "versions", "n-shot"} <= content.keys():
+        raise DataError(
+            "this file of lm-evaluation-harness has averages only: give the samples_*.jsonl beside it, which "
+            "--log_samples writes"
+        )
     return content if _format_of(content) is not None else None
 
 
@@ -288,13 +335,13 @@ def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str
         )
     try:
         log = form.log(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         why = f"{type(error).__name__}: {error}"
         raise DataError(f"it looks like a log of {form.tool}, but a part of it is missing or damaged: {why}") from error
     if not log.rows:
         raise DataError(f"the log of {form.tool} has no answers")
     remarks = list(log.remarks)
-    first = next((name for name in log.scores if any(row.get(name) is not None for row in log.rows)), None)
+    first = next((name for name in log.scores if any(_is_number(row.get(name)) for row in log.rows)), None)
     for row in log.rows:
         row.setdefault("score", row.get(first or ""))
         row.setdefault("correct", row["score"])
@@ -305,8 +352,9 @@ def columns_of(content: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], str
         for row in log.rows:
             del row["correct"]
     elif len(log.scores) > 1 and first is not None:
-        others = listed([name for name in log.scores if name != first])
-        remarks.append(f"'correct' and 'score' are {first}; there are columns for {others} too")
+        others = [name for name in log.scores if name != first and any(row.get(name) is not None for row in log.rows)]
+        also = f"; there are columns for {listed(others)} too" if others else ""
+        remarks.append(f"'correct' and 'score' are {first}{also}")
     without = sum(row["score"] is None for row in log.rows)
     if 0 < without < len(log.rows):
         remarks.append(
@@ -330,24 +378,33 @@ def _columns(log: EvalLog) -> dict[str, list[Any]]:
     for name in names:
         values = [row.get(name) for row in log.rows]
         known = [value for value in values if value is not None]
-        if not known or (name == "error" and not any(known)):
+        if not known or (name in ("error", "limit") and not any(known)):
             continue
         if name in ("item", *log.scores) or not all(_is_number(value) or isinstance(value, bool) for value in known):
             numeric = all(_is_number(value) for value in known)
             values = values if numeric else [None if value is None else _as_text(value) for value in values]
         if name == "correct":
             values = [None if value is None else int(value) for value in values]
-        columns[name] = values
+        # Text that was cut within a character has halves of it, which no encoding has.
+        columns[name] = [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in values]
     return columns
 
 
-def _add_fields(row: Row, fields: Mapping[str, Any], nested: Counter[str]) -> None:
-    """The fields of a question; a name that the row already has gets an underscore."""
-    for name, value in fields.items():
-        if isinstance(value, str | bool | int | float) or value is None:
-            row.setdefault(name if name not in row and name not in _OWN else f"{name}_", value)
-        else:
-            nested[name] += 1
+def _free(name: str) -> str:
+    """The column of a score: one whose name says something else here gets an underscore."""
+    return f"{name}_" if name in _TAKEN else name
+
+
+def _add_fields(rows: Rows, fields: Sequence[Mapping[str, Any]], scores: Sequence[str], nested: Counter[str]) -> None:
+    """The fields of each question; a name that is already used gets an underscore."""
+    taken = {*_TAKEN, *scores}
+    for row, about in zip(rows, fields, strict=True):
+        for name, value in about.items():
+            if isinstance(value, str | bool | int | float) or value is None:
+                own = name if name not in taken and name not in row else f"{name}_"
+                row.setdefault(own, None if value == _TOO_LONG else value)
+            else:
+                nested[name] += 1
 
 
 def _numbered(rows: Rows, same: Sequence[str]) -> Rows:

@@ -196,3 +196,29 @@ def test_a_sample_states_how_its_labels_were_drawn() -> None:
     sample = iso.Sample(answers(), labels=LABELS)
     assert facts_of(sample).labels == LABELS
     assert sample.fingerprint() != iso.Sample(answers()).fingerprint()
+
+
+@pytest.mark.parametrize("claim", [CLAIMS[1], CLAIMS[6]])
+def test_one_look_takes_all_rows_and_is_narrower_than_any_look(claim: str) -> None:
+    people = iso.Sample(answers(), labels=LABELS)
+    once = iso.check(claim, population=people, looks="once", seed=1)
+    ever = iso.check(claim, population=people, stop="all", seed=1)
+    assert (once.answer, once.samples) == ("holds", 4000)
+    assert all(item.settled is True for item in once.expressions)
+    assert not any("looks=" in remark for remark in once.remarks)
+    widths = [[leaf.high - leaf.low for leaf in verdict.leaves] for verdict in (once, ever)]
+    assert all(np.asarray(widths[0]) < np.asarray(widths[1]))
+
+
+def test_one_look_with_varying_probabilities_few_rows_of_a_group_and_a_budget() -> None:
+    rng = np.random.default_rng(3)
+    table = answers()
+    table["chance"] = np.where(table["judge"] == 1, 0.05, 0.9)
+    right = np.where(rng.random(4000) < 0.9, table["judge"], 1 - table["judge"])
+    table["human"] = np.where(rng.random(4000) < table["chance"], right, np.nan)
+    table["topic"] = np.where(rng.random(4000) < 0.1, "tax", "law")
+    people = iso.Sample(table, labels=iso.Labels("human", judge="judge", probability="chance"))
+    verdict = iso.check("P[human == 1 | topic == 'tax'] >= 0.3", population=people, looks="once", seed=1)
+    assert verdict.answer == "holds"
+    part = iso.check("P[human == 1] >= 0.5", population=people, looks="once", budget=1500, seed=1)
+    assert (part.answer, part.samples) == ("holds", 1500)

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -82,6 +83,7 @@ THREE = [sample(0), sample(1, "I"), sample(2)]
 @pytest.mark.parametrize("name", ["a.eval", "zstandard.eval", "cut.eval", "a.json"])
 def test_a_log_of_inspect_is_a_table_however_it_is_written(tmp_path: Path, name: str) -> None:
     log = inspect_log(THREE)
+    log["eval"]["dataset"]["sample_ids"] += ["q3"] * (name == "cut.eval")
     content = log if name == "a.json" else in_eval(log, name == "zstandard.eval", name == "cut.eval")
     table = read_table(written(tmp_path, name, content))
     assert column(table, "item") == ["q0", "q1", "q2"]
@@ -98,6 +100,87 @@ def test_a_log_of_inspect_is_a_table_however_it_is_written(tmp_path: Path, name:
 def test_the_log_of_a_task_that_was_stopped_early_says_so(tmp_path: Path) -> None:
     log = inspect_log(THREE, results={"early_stopping": {"manager": "isonomia", "early_stops": [], "metadata": {}}})
     assert any("not covered" in each for each in read_table(written(tmp_path, "a.eval", in_eval(log))).remarks)
+
+
+@pytest.mark.parametrize("name", ["a.eval", "a.json"])
+def test_rows_are_in_the_order_of_the_dataset_and_not_in_that_of_the_answers(tmp_path: Path, name: str) -> None:
+    """Else, wrong answers that take longer come last, and a look at the first rows is misled."""
+    log = inspect_log([sample(n, "CI"[n < 5], epoch) for epoch in (1, 2) for n in range(12)])
+    log["samples"].sort(key=lambda each: (each["scores"]["match"]["value"] != "C", each["id"]))
+    log["eval"]["dataset"]["sample_ids"] = [f"q{n}" for n in range(12)]
+    table = read_table(written(tmp_path, name, in_eval(log) if name == "a.eval" else log))
+    assert column(table, "item") == [f"q{n}" for n in range(12) for _ in range(2)]
+    assert column(table, "repeat") == [1, 2] * 12
+    assert column(table, "correct") == [0] * 10 + [1] * 14
+
+
+def test_the_first_score_is_the_first_of_the_task_although_some_answers_lack_it(tmp_path: Path) -> None:
+    both = {"match": {"value": "I", "answer": "4"}, "own": {"value": 1, "answer": "five"}}
+    log = inspect_log([sample(0), sample(1, scores=both)])
+    log["eval"]["scorers"] = [{"name": "own"}, {"name": "match"}]
+    table = read_table(written(tmp_path, "a.json", log))
+    assert column(table, "correct") == [0, 1]
+    assert column(table, "answer") == ["4", "five"]
+    assert column(table, "match") == [1.0, 0.0]
+
+
+def test_scores_in_words_are_text_and_a_word_among_numbers_is_no_score(tmp_path: Path) -> None:
+    words = read_table(written(tmp_path, "a.json", inspect_log([sample(0, "good"), sample(1, "bad")])))
+    assert column(words, "match") == ["good", "bad"]
+    assert "score" not in words.names
+    mixed = read_table(written(tmp_path, "b.json", inspect_log([sample(0, 7), sample(1, "unreadable")])))
+    assert column(mixed, "match")[0] == 7.0
+    assert np.isnan(column(mixed, "match")[1])
+
+
+@pytest.mark.parametrize("limit", ["message", {"type": "message", "limit": 4.0, "reason": "too many"}])
+def test_an_answer_that_a_limit_ended_is_told_apart(tmp_path: Path, limit: Any) -> None:
+    table = read_table(written(tmp_path, "a.json", inspect_log([sample(0), sample(1, "I", limit=limit)])))
+    assert column(table, "limit") == ["", "message"]
+    assert any("1 of 2 answers were ended by a limit" in remark for remark in table.remarks)
+
+
+def test_a_task_that_failed_with_all_answers_is_not_called_biased(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "a.json", inspect_log(THREE, status="error", invalidated=True)))
+    assert any("has all 3 answers" in remark for remark in table.remarks)
+    assert any("invalid" in remark for remark in table.remarks)
+    assert not any("biased" in remark for remark in table.remarks)
+
+
+def test_a_field_that_the_summary_left_out_is_missing(tmp_path: Path) -> None:
+    about = {"topic": "Key removed from summary (> 1k)"}
+    table = read_table(written(tmp_path, "a.json", inspect_log([sample(0), sample(1, metadata=about)])))
+    assert column(table, "topic") == ["sums", None]
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "eval": {}}))
+        archive.writestr("summaries.json", "[" + " " * 20_000_000 + "]")
+    with pytest.raises(DataError, match="unpacks to more"):
+        read_table(written(tmp_path, "a.eval", stream.getvalue()))
+
+
+def test_a_score_or_a_field_never_takes_the_place_of_another_column(tmp_path: Path) -> None:
+    scores = {"item": {"value": "C"}, "error": {"value": 1}, "match": {"value": "I"}}
+    about = {"match": "yes", "seconds": 3, "half": "\ud800"}
+    log = inspect_log([sample(0, scores=scores), sample(1, None, metadata=about)])
+    log["eval"]["scorers"] = [{"name": "match"}, {"name": "item"}, {"name": "error"}]
+    table = read_table(written(tmp_path, "a.json", log))
+    assert column(table, "item") == ["q0", "q1"]
+    assert column(table, "item_")[0] == column(table, "error_")[0] == 1.0
+    assert np.isnan(column(table, "match")[1])
+    assert column(table, "match_") == [None, "yes"]
+    assert column(table, "half") == [None, "?"]
+    assert iso.check("P[correct] >= 0.1", population=iso.Sample(table), seed=1).samples == 2
+
+
+@pytest.mark.parametrize("broken", [{"scores": [1]}, {"id": [1]}, {"epoch": "x"}, {"metadata": [1]}])
+def test_a_damaged_answer_among_others_is_refused(tmp_path: Path, broken: dict[str, Any]) -> None:
+    log = inspect_log(THREE) | {"samples": [*THREE, sample(3) | broken]}
+    with pytest.raises(DataError, match="damaged"):
+        iso.Sample(written(tmp_path, "a.json", log))
 
 
 def test_epochs_are_one_draw_together(tmp_path: Path) -> None:
@@ -199,6 +282,25 @@ def test_results_of_promptfoo_are_a_table(tmp_path: Path) -> None:
     assert table.together is None
 
 
+def test_results_of_promptfoo_are_in_the_order_of_the_tests_also_as_json_lines(tmp_path: Path) -> None:
+    rows = [result("Oslo", False, testIdx=1), result("Rome", True, testIdx=0)]
+    whole = {"results": {"version": 3, "results": rows, "stats": {}}}
+    for name, content in (("a.json", whole), ("a.jsonl", rows)):
+        assert column(read_table(written(tmp_path, name, content)), "city") == ["Rome", "Oslo"]
+
+
+def test_a_test_of_promptfoo_without_an_assertion_has_no_score(tmp_path: Path) -> None:
+    """Promptfoo calls it a success, whatever the answer is."""
+    none = {"pass": True, "score": 1, "reason": "No assertions"}
+    about = {"vars": {"city": "Oslo"}, "metadata": {"lang": "no"}}
+    rows = [result("Rome", True), result("Oslo", True, testIdx=1, gradingResult=none, testCase=about)]
+    table = read_table(written(tmp_path, "a.jsonl", rows))
+    assert column(table, "correct") == [1, 0]
+    assert column(table, "lang") == [None, "no"]
+    assert any("nothing is asserted of 1 of 2" in remark for remark in table.remarks)
+    assert "correct" not in read_table(written(tmp_path, "b.jsonl", rows[1:])).names
+
+
 def test_providers_of_one_file_are_compared_test_by_test(tmp_path: Path) -> None:
     rows = [result(f"city {n}", n % 10 > 2 * (name == "b"), name) for n in range(200) for name in ("a", "b")]
     path = written(tmp_path, "a.json", {"results": {"results": rows, "stats": {}}})
@@ -242,6 +344,22 @@ def test_filters_of_the_harness_are_columns_and_not_rows(tmp_path: Path) -> None
     assert column(table, "exact_match_strict_match") == column(table, "score") == [1.0, 1.0]
     assert column(table, "exact_match_flexible") == [0.0, 1.0]
     assert any("2 filters" in remark for remark in table.remarks)
+    assert not [name for name in table.names if name.endswith("_")]  # the question's fields, once
+
+
+def test_a_metric_of_the_harness_that_is_no_number_is_said_to_be_left_out(tmp_path: Path) -> None:
+    lines = [line(n, True, metrics=["exact_match", "bleu"], bleu=["a", "b"]) for n in range(2)]
+    table = read_table(written(tmp_path, "samples_law.jsonl", lines))
+    assert "bleu" not in table.names
+    assert [remark for remark in table.remarks if "bleu" in remark] == [
+        "left out, since they are neither numbers nor text: bleu and choices"
+    ]
+
+
+def test_averages_of_the_harness_are_refused(tmp_path: Path) -> None:
+    averages = {"results": {"law": {"acc,none": 0.5}}, "versions": {"law": 1}, "n-shot": {"law": 0}, "configs": {}}
+    with pytest.raises(DataError, match="samples_"):
+        iso.Sample(written(tmp_path, "results.json", averages))
 
 
 def test_older_samples_without_a_list_of_metrics_are_read(tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ BINS = 16
 OFTEN_MISSING = 0.25
 """A column of an event that is missing in this part of the rows is taken for a label without a design."""
 
+BATCHES = 128
+"""The batches of a check with one look. Changes power and cost only."""
+
 NODES = 17
 """How many values a label that is a number is rounded to; between two it counts for both in part, which keeps its mean.
 A factor is affine in the label and its logarithm concave, so this can only lower a wealth. Changes power only."""
@@ -93,11 +96,11 @@ def _refuse_picked(question: RatesQuestion, population: Population) -> None:
         share = _missing_share(known, node.name) if node.name in known.names else 0.0
         if share >= OFTEN_MISSING:
             raise DataError(
-                f"expected a value of {node.name!r} in nearly every row, since a row without one does not count for "
-                f"{to_text(leaf)}, but it is missing in {share:.0%}. If it is a label that exists for rows drawn at "
-                f"random, say how: Sample(table, labels=Labels({node.name!r}, judge=..., probability=...)); nothing "
-                f"follows from rows that were picked. If missing means no, add to the event: and {node.name} is not "
-                "missing"
+                f"expected a value of {node.name!r} in nearly every row, since one without it does not count for "
+                f"{to_text(leaf)}, but it is missing in {share:.0%}. Say what that means: '{node.name} is not missing' "
+                "leaves such rows out where it is in the condition, and counts them as no in the event, with 'and'. If "
+                "it is a label of rows that were drawn at random, give the sample "
+                f"labels=Labels({node.name!r}, judge=..., probability=...)"
             )
 
 
@@ -108,26 +111,24 @@ def _missing_share(rows: Rows, name: str) -> float:
 
 
 def label_work(
-    check: Check[Property], question: RatesQuestion, source: Source, session: ModelSession | None
-) -> HistorySampling:
-    """Prepare a check where few rows have a label."""
+    check: Check[Property], question: RatesQuestion, source: Source, session: ModelSession | None, available: float
+) -> tuple[HistorySampling, Schedule]:
+    """Prepare a check where few rows have a label; also its batches."""
     labels = facts_of(check.population).labels
     assert labels is not None, "it has labels"
     if check.method not in ("auto", "bets"):
         raise UsageError(f"method={check.method!r} needs a label in every row: use method='auto' with few labels")
     arithmetic = settled(question.formula, question.ranges)
-    evidence = LabelEvidence(arithmetic.formula, question.leaves, question.ranges, check.delta)
+    deadline = int(min(available, check.budget.samples)) if check.looks == "once" else None
+    evidence = LabelEvidence(arithmetic.formula, question.leaves, question.ranges, check.delta, deadline)
     evidence.refuse_overlaps()
     answers = once(check.journal, "judge", lambda: {"answers": _answers(check.population, labels)})["answers"]
     draws = LabelDraws(check, question, labels, source, session, evidence, answers)
-    return HistorySampling(check, question, source, session, evidence, draws, arithmetic.vanished)
-
-
-def label_schedule(check: Check[Property]) -> Schedule:
-    """Batches by number of rows."""
-    schedule = Schedule(first=16, growth=GROWTH, early=GROWTH)
+    work = HistorySampling(check, question, source, session, evidence, draws, arithmetic.vanished)
+    if deadline is not None:
+        return work, Schedule(most=max(deadline // BATCHES, 1), ends=(deadline,))
     looks, order = earlier_looks(check.population)
-    return schedule.along(looks, whole=order == "file")
+    return work, Schedule(first=16, growth=GROWTH, early=GROWTH).along(looks, whole=order == "file")
 
 
 def _answers(population: Population, labels: Labels) -> list[Value] | None:
@@ -168,7 +169,7 @@ class LabelDraws:
     def notes(self) -> tuple[str, ...]:
         """How the rows were used."""
         looks = self.check.looks
-        return () if looks == "any" else (no_look_remark(looks, "few rows have a label"),)
+        return () if looks in ("any", "once") else (no_look_remark(looks, "few rows have a label"),)
 
     def measure(self, plan: Plan) -> HistoryReading:
         """Draw rows, query the model about them, and tell apart what bets need to know."""
@@ -205,7 +206,8 @@ class LabelDraws:
             known_values = np.where(labeled[inside][:, None], values[inside], 0.0)
             known_values[:, [k for k in range(values.shape[1]) if k not in leaves]] = 0.0
             parts.append(self._rounded(keys, chances[inside], known_values))
-        return HistoryReading(LabelBatch.joined(parts), table.rows, tuple(rows), tuple(sums))
+        joined = replace(LabelBatch.joined(parts), drawn=float(table.rows))
+        return HistoryReading(joined, table.rows, tuple(rows), tuple(sums))
 
     def _kinds(
         self, table: Table, leaves: Sequence[int], values: Any, guesses: Any, rows: NDArray[np.intp]
@@ -277,7 +279,7 @@ class LabelDraws:
         )
         if not possible:
             raise DataError("expected rows with and without labels in the record, but no rows can be like these")
-        batch = LabelBatch(keys, chances, values, times)
+        batch = LabelBatch(keys, chances, values, times, float(entry["people"]))
         return HistoryReading(batch, int(entry["people"]), tuple(map(int, entry["leaf rows"])), sums)
 
 

@@ -30,7 +30,7 @@ from isonomia.audits.rates.counting import (
 from isonomia.audits.rates.groups import FamilyTests, family_for, region_answers, verifair_answers
 from isonomia.audits.rates.histories import HistorySampling
 from isonomia.audits.rates.intervals import LeafKnowledge, inversions_for, progress_text
-from isonomia.audits.rates.labels import label_schedule, label_work, reads_labels
+from isonomia.audits.rates.labels import label_work, reads_labels
 from isonomia.audits.rates.looks import LookKnowledge, looks_of, no_look_remark
 from isonomia.audits.rates.question import RatesQuestion, countable, need_ranges, rows_each
 from isonomia.audits.verdicts import earlier_looks
@@ -80,9 +80,9 @@ def prepare(check: Check[Property], question: RatesQuestion) -> Sampling[AnyWork
         clusters, count, deadline = cluster_work(check, question, *_drawn_and_asked(check, question, replaced=False))
         return _sampling(check, clusters, check.budget, cluster_schedule(check, deadline), count)
     if labelled is not None:
-        labels = label_work(check, question, *_drawn_and_asked(check, question, replaced=False))
         available = _available(check, question, replaced=False)
-        return _sampling(check, labels, check.budget, label_schedule(check), available)
+        labels, schedule = label_work(check, question, *_drawn_and_asked(check, question, replaced=False), available)
+        return _sampling(check, labels, check.budget, schedule, available)
     notes: tuple[str, ...] = ()
     if check.looks != "any":
         try:
