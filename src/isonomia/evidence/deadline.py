@@ -56,11 +56,8 @@ SURPLUS = 0.12
 """Nats beyond what is needed at which bets on several means end: at the vertices the wealth is a little less. Changes
 width only."""
 
-CELLS = 32
+CELLS = 16
 """Cells for each standard error, about. Fewer are quicker, and widen an interval by half a cell; any are valid."""
-
-FEWER_CELLS, MANY = 16, 5_000
-"""With more draws than ``MANY``, a standard error has this many cells: bets lose less there than cells cost time."""
 
 TOGETHER, MAX_ROUNDS = 64, 40
 """How many cells are visited together, and how often. Ending early widens the interval only."""
@@ -86,7 +83,7 @@ ROUNDING = 1e-9
 change a verdict: without it, rounding could make a valid limit invalid."""
 
 
-def batch_sizes(total: int, part: float = 0.06) -> Iterator[int]:
+def batch_sizes(total: int, part: float = 0.04) -> Iterator[int]:
     """Sizes of batches that add up to a number of draws: small at first and at the end, where stakes change most.
 
     Each has at most this part of what is left.
@@ -346,8 +343,7 @@ class DeadlineTest:
         k, (slopes, _) = min(self._first, len(self.draws.counts)), self._half_spaces(np.asarray([self.origin]))
         below = self.fraction.base + float(np.dot(self.fraction.bottom, self._known.means[k]))
         error = sqrt(max(float(slopes[0] @ self._known.errors[k] @ slopes[0]), 1e-300)) / max(below, 1e-300)
-        cells = CELLS if self.draws.sizes.max() <= MANY else FEWER_CELLS
-        return float(2.0 ** floor(log2(error / cells)))
+        return float(2.0 ** floor(log2(error / CELLS)))
 
     @cached_property
     def _batches(self) -> list[_Batch]:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.binomial import lower_limit
-from isonomia.evidence.deadline import AIM, CAP, ROUNDING, batch_sizes, hazard
+from isonomia.evidence.deadline import AIM, ROUNDING, batch_sizes, hazard
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +42,9 @@ CELLS = 8.0
 
 BATCH = 0.1
 """The largest part of the people left that a batch has. Larger batches are quicker; changes width only."""
+
+CAP = 0.85
+"""The largest part of the wealth that the bet on a share may lose. With ``MOST_APART`` it must stay below 1."""
 
 APART, MOST_APART = 0.4, 0.1
 """How much, and how much at most, is bet on more people on one side of ``m`` than on the other. It makes up for what is
