@@ -61,14 +61,14 @@ PAPER_EPSILON = {
 """The paper's Table 6, Portuguese: its epsilon_10, the only one that is not zero; all are zero in mathematics."""
 
 PAPER: dict[tuple[str, str, str], tuple[Pair, Pair, Pair]] = {
-    ("mathematics", "sex", "everybody"): ((-0.160, 0.134), (-0.091, 0.101), (-0.251, 0.235)),
+    ("mathematics", "sex", "all rows"): ((-0.160, 0.134), (-0.091, 0.101), (-0.251, 0.235)),
     ("mathematics", "address", "sex='F'"): ((-0.146, 0.182), (-0.091, 0.136), (-0.238, 0.318)),
     ("mathematics", "address", "sex='M'"): ((-0.126, 0.133), (-0.077, 0.136), (-0.199, 0.269)),
     ("mathematics", "higher", "sex='F'"): ((0.000, 0.211), (0.000, 0.039), (0.000, 0.461)),
     ("mathematics", "higher", "sex='M'"): ((-0.062, 0.140), (-0.021, 0.297), (-0.021, 0.453)),
     ("mathematics", "higher", "address='R'"): ((0.000, 0.159), (0.000, 0.175), (0.000, 0.492)),
     ("mathematics", "higher", "address='U'"): ((-0.071, 0.184), (-0.071, 0.244), (-0.090, 0.470)),
-    ("Portuguese", "sex", "everybody"): ((-0.052, 0.068), (-0.135, 0.060), (-0.188, 0.060)),
+    ("Portuguese", "sex", "all rows"): ((-0.052, 0.068), (-0.135, 0.060), (-0.188, 0.060)),
     ("Portuguese", "address", "sex='F'"): ((-0.053, 0.042), (0.004, 0.133), (0.004, 0.175)),
     ("Portuguese", "address", "sex='M'"): ((-0.052, 0.074), (0.048, 0.286), (0.048, 0.360)),
     ("Portuguese", "higher", "sex='F'"): ((-0.029, 0.055), (0.231, 0.371), (0.231, 0.426)),
