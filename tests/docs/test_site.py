@@ -98,3 +98,53 @@ def test_a_page_has_the_words_that_people_search_for(words: str) -> None:
         path.read_text("utf-8").lower() for path in sorted(Path(__file__).parents[2].joinpath("docs").rglob("*.md"))
     ]
     assert any(words.lower() in page or words.lower().replace(" ", "-") in page for page in pages)
+
+
+GOALS = {
+    "a table by group": "how-to/measure.html",
+    "a gate in CI": "how-to/pipeline.html",
+    "an LLM": "how-to/language-models.html",
+    "evals": "how-to/eval-logs.html",
+    "monitoring": "how-to/watch.html",
+    "recourse": "how-to/responsiveness.html",
+    "Local Law 144": "how-to/documents.html",
+    "a sample size": "how-to/plan.html",
+    "a service": "how-to/services.html",
+    "a user of Fairlearn": "how-to/coming-from-fairlearn.html",
+    "an extension": "how-to/extend.html",
+    "installing": "install.html",
+    "every name": "reference/index.html",
+}
+
+
+def linked_from(page: Path) -> set[Path]:
+    """The pages that the text of a page links to; links of the menus, which every page has, do not count."""
+    text = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+    links = re.findall(r'<a [^>]*href="([^"#:]+)', text)
+    return {(page.parent / unquote(link)).resolve() for link in links}
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_goal_is_reached_in_two_clicks_from_the_start_page(site: Site, goal: str) -> None:
+    (start,) = (page for page in site.links if page.name == "index.html" and (page.parent / "how-to").is_dir())
+    once = linked_from(start)
+    twice = {target for page in once if page in site.links for target in linked_from(page)}
+    assert (start.parent / GOALS[goal]).resolve() in once | twice
+
+
+def test_titles_in_the_menu_are_the_headings_of_their_pages() -> None:
+    root = Path(__file__).parents[2]
+    menu = (root / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+    titles = re.findall(r"^ *- (?:'(.+)'|([^'\n]+?)): (\S+\.md)$", menu, re.MULTILINE)
+    assert titles
+    for quoted, plain, page in titles:
+        heading = re.findall(r"^# (.*?)(?: \{.*)?$", (root / "docs" / page).read_text("utf-8"), re.MULTILINE)[0]
+        assert heading == (quoted or plain), page
+
+
+@pytest.mark.parametrize("words", ["monitor", "LLM", "recourse", "adverse impact", "model card", "Local Law 144"])
+def test_a_heading_has_the_words_by_which_people_search(words: str) -> None:
+    pages = (path.read_text("utf-8") for path in Path(__file__).parents[2].joinpath("docs").rglob("*.md"))
+    assert any(
+        words.lower() in heading.lower() for page in pages for heading in re.findall(r"^#+ .*$", page, re.MULTILINE)
+    )

@@ -16,6 +16,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "docs"))
+
+from make_pictures import digest_in, of_verdicts
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 ANSWERS = {
@@ -115,6 +119,9 @@ def test_an_example_does_what_its_page_says(name: str, tmp_path: Path) -> None:
         _assert_shown(ran)
     verdicts = json.loads((folder / "verdicts.json").read_text(encoding="utf-8"))["verdicts"]
     assert {each["name"]: each["answer"] for each in verdicts} == ANSWERS[name]
+    picture = EXAMPLES.parent / "docs" / "images" / f"example-{name}.png"
+    if picture.exists():
+        assert digest_in(picture) == of_verdicts(verdicts), "run python docs/make_pictures.py examples"
 
 
 def test_the_gate_of_a_language_model_does_what_its_page_says(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from isonomia.audits.audit_file.drafting.roles import (
 )
 from isonomia.errors import UsageError
 from isonomia.populations.files import rows_at
-from isonomia.populations.profile import ColumnProfile
+from isonomia.populations.profile import DECISIONS, ColumnProfile, has_word
 from isonomia.populations.table import Table
 from isonomia.spec.text import name_text, value_text
 from isonomia.toml import toml_value
@@ -141,12 +141,22 @@ def suggestion_for(path: Path) -> ColumnSuggestion:
             name=path.name,
         )
     few = {name: profiles[name] for name in columns}
-    decision = likely_decision(few) or ""
+    decision = likely_decision(few) or _decided_by_values(few)
     others = {name: column for name, column in few.items() if name != decision}
     outcome = likely_outcome(others, None, columns.get(decision, ())) or ""
     taken = [name for name in (decision, outcome) if name]
     by = tuple(attribute.column for attribute in attributes_of(few, (), taken) if attribute.values)
     return ColumnSuggestion(columns, decision, _wanted(columns, decision), outcome, _wanted(columns, outcome), by)
+
+
+def _decided_by_values(columns: Mapping[str, ColumnProfile]) -> str:
+    """The last column with a value that is the name of a decision, such as Selected or Rejected; else empty."""
+    decided = [
+        name
+        for name, column in columns.items()
+        if any(isinstance(value, str) and has_word(value, DECISIONS) for value in column.counts)
+    ]
+    return decided[-1] if decided else ""
 
 
 def _is_choice(column: ColumnProfile) -> bool:

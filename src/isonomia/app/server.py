@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".json", ".arrow", ".feather")
 """The endings of files that are listed."""
 
+WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+AS_CSV = "Open it in Excel or LibreOffice, choose Save As and CSV UTF-8, save it in this folder, and choose that file."
+
 COOKIE = "isonomia"
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; frame-src 'self'; "
@@ -174,8 +177,14 @@ class Workbench:
         )
         return sorted(path.name for path in files if not path.name.startswith("."))
 
+    def workbooks(self) -> list[str]:
+        """The names of the workbooks in the folder, which must be saved as CSV first."""
+        return sorted(path.name for path in self.folder.iterdir() if path.suffix.lower() in WORKBOOKS)
+
     def path(self, name: str) -> Path:
         """The file of a table, by its name: one of those in the folder, and no other."""
+        if name in self.workbooks():
+            raise UsageError(f"{visible(name)} is a workbook, and this page reads tables. {AS_CSV}", name="data")
         if name not in self.tables():
             raise UsageError(f"There is no table {visible(name)!r} in this folder.", name="data")
         return self.folder / name
@@ -214,7 +223,14 @@ class Workbench:
     async def start(self, request: Request) -> Response:  # noqa: ARG002
         """The tables of the folder, and earlier runs."""
         runs = Store(self.folder / FOLDER, reading=True).runs() if (self.folder / FOLDER / STORE).exists() else []
-        return self.show("start.html", title="Choose a table", tables=self.tables(), runs=runs[:20])
+        return self.show(
+            "start.html",
+            title="Choose a table",
+            tables=self.tables(),
+            runs=runs[:20],
+            workbooks=self.workbooks(),
+            as_csv=AS_CSV,
+        )
 
     async def choose(self, request: Request) -> Response:
         """Which columns hold decisions, groups and outcomes."""

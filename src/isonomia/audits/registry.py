@@ -23,6 +23,7 @@ from isonomia.errors import UsageError
 from isonomia.records.display import view
 from isonomia.records.store import KnownCounterexamples, key_of
 from isonomia.records.verdict import Verdict
+from isonomia.wording import shortened
 
 AUDITS: list[Audit] = []
 """Every audit."""
@@ -46,7 +47,9 @@ def audit_for(prop: Any) -> Audit:
         if isinstance(prop, audit.property_type):
             return audit
     raise UsageError(
-        f"expected property as text or as a Property, but got {prop!r} of type {type(prop).__name__}", name="property"
+        f"expected property as text or as a Property, but got {shortened(repr(prop), 60)}, a "
+        f"{type(prop).__name__}. The order is check(property, model, population)",
+        name="property",
     )
 
 

@@ -394,6 +394,8 @@ def read_service(path: str | PathLike[str]) -> Model:
     others = [name for name in toml.content if name != "model"]
     if others or not isinstance(toml.content.get("model"), Mapping):
         hint = nearest(others[0], ["model"]) if others else ""
+        if "property" in others:
+            hint = f" It looks like an audit file: isonomia run {file}"
         raise toml.error(f"expected one table, [model], but there is {', '.join(others) or 'none'}.{hint}")
     return _service(toml, file.parent)
 

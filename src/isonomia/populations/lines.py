@@ -75,6 +75,8 @@ def encoding_error(file: Path) -> DataError:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 problem = f"has invalid UTF-8 at byte {error.start + 1}, 0x{line[error.start]:02x}"
-                advice = "Save the file as UTF-8, or open it in pandas with encoding='latin-1' and pass the table."
+                advice = (
+                    "Save it as UTF-8 (in Excel: Save As, CSV UTF-8), or read it in pandas with encoding='latin-1'."
+                )
                 return line_error(file, number, f"{problem}. {advice}")
     return DataError(f"{file} should be text in UTF-8, and is not. Save it as UTF-8.", name=file.name)

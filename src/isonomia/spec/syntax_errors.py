@@ -90,6 +90,10 @@ def grammar_error(error: UnexpectedInput, text: str, parser: Lark, wording: Gram
     """The error to raise in place of Lark's own."""
     failure = _failure(error, text, parser)
     token, accepts = failure.token, failure.accepts
+    start = failure.place.start
+    signs = text[start : start + 2]
+    if signs in {"=>", "=<"}:
+        return SpecError(f"unexpected `{signs}`: write `{signs[::-1]}`", failure.place)
     message = wording.special(failure)
     if isinstance(message, SpecError):
         return message
@@ -207,6 +211,8 @@ def _misplaced(failure: _Failure) -> str | None:
             f"`{token}` cannot stand inside P[...] or E[...], which speak about one person; "
             f"a column of that name is written in backticks, `{token}` between them"
         )
+    if token == "(" and accepts == {"LSQB"}:
+        return "unexpected `(`: write square brackets, `P[...]` or `E[...]`"
     if token.type == "PERCENT":
         return f"`{token}` can only stand outside P[...] and E[...]: write it as a plain number here"
     if "NAME" in accepts and token in RESERVED:

@@ -484,7 +484,10 @@ def check_names(formula: Formula, known: Sequence[str], has_model: bool, models:
                 message = f"several models answer: say whose {node.name} is meant, as in {models[0]}.{node.name}"
                 raise SpecError(message, node.place, name=node.name)
             case Output(model=None) if not has_model and (node.name not in known or node.label is not None):
-                message = f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}"
+                message = (
+                    f"there is no `{node.name}`: pass a model, or a table that has a column {node.name!r}. A property "
+                    "about decisions that were already made names their column: P[hired == 1], decision='hired'"
+                )
                 raise SpecError(message, node.place, name=node.name)
 
 

@@ -176,3 +176,25 @@ def test_the_name_of_a_file_adds_no_line_to_its_audit_file() -> None:
     audit = tomllib.loads(audit_text(replace(CHOICE, data=name), {"ratio": 0.8}, "0.05", largest, f"audit-{name}"))
     assert set(audit) == {"title", "delta", "population", "property"}
     assert audit["population"] == {"sample": name}
+
+
+def test_a_decision_is_suggested_by_its_values_where_its_name_says_nothing(folder: Path) -> None:
+    (folder / "staff.csv").write_text(
+        "Gender;Position;Outcome\n" + "F;Sales;Selected\nM;Sales;Rejected\nM;Desk;Withdrawn\n" * 40, encoding="utf-8"
+    )
+    found = suggestion_for(folder / "staff.csv")
+    assert (found.decision, found.favourable, found.outcome, found.by) == ("Outcome", "Selected", "", ("Gender",))
+
+
+def test_a_workbook_is_listed_with_what_to_do_about_it(browser: Any, folder: Path) -> None:
+    (folder / "people.xlsx").write_bytes(b"PK")
+    assert "people.xlsx</bdi> is a workbook" in browser.get("/").text
+    answer = browser.get("/choose", params={"data": "people.xlsx"})
+    assert answer.status_code == 400
+    assert "Save As" in answer.text
+    assert "CSV UTF-8" in answer.text
+
+
+def test_a_column_of_decisions_must_be_chosen_before_the_page_goes_on(browser: Any) -> None:
+    page = browser.get("/choose", params={"data": "people.csv"}).text
+    assert re.search(r'<select id="decision"[^>]* required>', page)

@@ -11,7 +11,7 @@ MALFORMED = [
     ("P[a] >=«»  ", "ends too early: expected `P[...]`, `E[...]` or a number"),
     ("P[a >= 0.8«»", "`[` (line 1, column 2) is still open: expected `]`"),
     ("(P[a] > 1«»", "`(` (line 1, column 1) is still open: expected `)`"),
-    ("P«(»a) >= 1", "unexpected `(`: expected `[`"),
+    ("P«(»a) >= 1", "write square brackets, `P[...]`"),
     ("P[a]«)» > 1", "unexpected `)`: expected a comparison such as `>=` or an operator such as `+`"),
     ("P[«]» > 1", "unexpected `]`: expected a column or a value"),
     ("P[a] > «]»", "unexpected `]`: expected `P[...]`, `E[...]` or a number"),

@@ -221,7 +221,7 @@ class PositiveValue:
             pass
         values = _values_of(column[~missing(column)])
         raise UsageError(
-            f"{self.name!r}, the {self.role}, is {kind} with the values {_shown(values)}, but got "
+            f"{self.name!r}, the {self.role}, has the values {_shown(values)}, but got "
             f"{self.option}={value!r}: give one of its values",
             name=self.option,
         )
