@@ -207,7 +207,9 @@ def applicants(folder: Path) -> tuple[Path, str]:
         writer = csv.writer(stream)
         writer.writerow(["gender", "site", "hired"])
         writer.writerows(zip(gender, site, hired, strict=True))
-    return path, numbers_of(iso.measure(path, by=["gender"], decision="hired", favourable="yes").columns())
+    table = iso.measure(path, by=["gender"], decision="hired", favourable="yes")
+    rates = [(row.n, row["selection_rate"]) for row in table["gender"]]
+    return path, numbers_of([(n, rate.value, rate.low, rate.high) for n, rate in rates])
 
 
 def open_picture(out: Path) -> None:
