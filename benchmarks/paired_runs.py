@@ -48,9 +48,9 @@ class MemoryJournal:
 def recorded(claim: str, column: str, people: iso.Sample, **options: Any) -> RecordedCheck:
     """A check of a model that gives the column ``answer``, with its journal."""
     check = new_check(claim, lambda rows: np.asarray(rows[column]), people, features=[column], seed=1, **options)
-    check = replace(check, journal=MemoryJournal())
-    verdict = run_check(check, NullObserver())
-    return RecordedCheck(check, verdict, check.journal.entries)
+    journal = MemoryJournal()
+    verdict = run_check(replace(check, journal=journal), NullObserver())
+    return RecordedCheck(check, verdict, journal.entries)
 
 
 def pair(rng: np.random.Generator, rows: int, clusters: int = 1, gap: float = MARGIN) -> Mapping[str, Any]:
