@@ -3,11 +3,15 @@
     python -m benchmarks.limit [--repetitions 300] [--risks 1e-10 ...] [--json FILE] [--chart docs/images/limit.svg]
                                [--curve docs/images/limit-risks.svg]
     python -m benchmarks.limit --alone 2500
+    python -m benchmarks.limit --optimum [--risks ...]
 
 For 43 pairs of rates and the claim P[F] / P[M] >= 0.8, at four risks: the mean number of draws of each method over the
 least that any method with that risk can take on average, kl(delta, 1 - delta) / D. Draws come from two streams in equal
 shares, in batches of 1% of what came before; a run ends only when the method decides. ``--alone`` compares the bets
 with those of a single bettor who goes by the estimate, in so many runs of each pair on the same draws.
+
+That limit is for a test that knows the truth beforehand. No test that does not know it comes as near; ``--optimum``
+says how near any test of this risk could come on average over truths whose distances differ up to 50-fold.
 """
 
 from __future__ import annotations
@@ -200,6 +204,89 @@ def compare_alone(risks: Sequence[float], runs: int) -> None:
             )
 
 
+@dataclass(frozen=True)
+class Optimum:
+    """What the best test can reach that does not know how far away the truth is, by dynamic programming.
+
+    Evidence about a distance ``d`` is a Brownian motion with drift ``d`` or ``-d``. A test stops and says which; where
+    the drift is 0, each answer is wrong, and may ever be given with probability ``delta``. Among all such tests, the
+    one that takes least time on average over a prior on the distances stops as soon as stopping, at a price, costs no
+    more than going on. Both costs are computed backwards under the drift 0, on a grid of log time and of the motion
+    over the root of time, whose steps are then all alike. The price is chosen such that the risk is ``delta``.
+
+    Attributes
+    ----------
+    delta
+        The risk.
+    distances
+        The distances, in any unit: only their ratios matter.
+    """
+
+    delta: float
+    distances: Floats
+
+    STEP = 0.02
+    """Each time is this much longer than the last, as a share: looks of batches that are 2% of what came before."""
+
+    WIDTH = 0.04
+    """The width of the grid's cells."""
+
+    @property
+    def least(self) -> float:
+        """The least mean time times ``d^2 / 2`` of a test that knows the distance: kl(delta, 1 - delta)."""
+        return float(limit(self.delta, 1.0))
+
+    def over_the_limit(self, prior: Floats) -> Floats:
+        """The mean time of the best test for a prior over the least of a test that knows the distance, by distance."""
+        need = np.log(1.0 / self.delta)
+        first, last = 0.02 / self.distances.max() ** 2, 60.0 * need / self.distances.min() ** 2
+        times = first * np.exp(self.STEP * np.arange(int(np.log(last / first) / self.STEP) + 2))
+        reach = np.ceil((np.sqrt(2.0 * need) + 5.0) / self.WIDTH)
+        at = np.arange(-reach, reach + 1) * self.WIDTH
+        kept = np.exp(-0.5 * self.STEP)
+        moves = np.exp(-0.5 * (at - kept * at[:, None]) ** 2 / (1.0 - kept**2))
+        moves /= moves.sum(axis=1, keepdims=True)
+        drift, pace = self.distances[:, None] * np.sqrt(times)[:, None, None], 0.5 * self.distances**2
+        # The likelihood of each distance over that of no drift: the mean of both signs.
+        ratio = np.exp(np.logaddexp(drift * at, -drift * at) - np.log(2.0) - 0.5 * drift**2)
+        waits = np.diff(times)
+        costs = np.einsum("p,tpz->tz", prior * pace, ratio[:-1]) * waits[:, None]
+        low, high = need - 6.0, need + 8.0
+        while high - low > 1e-3:
+            price = np.exp(0.5 * (low + high))
+            value, stops = np.zeros(len(at)), np.zeros((len(waits), len(at)), dtype=bool)
+            for k in range(len(waits) - 1, -1, -1):
+                going = costs[k] + moves @ value
+                stops[k], value = going >= price, np.minimum(going, price)
+            share, risk = np.exp(-0.5 * at * at), 0.0
+            share, mean = share / share.sum(), np.full(len(self.distances), first)
+            for k, wait in enumerate(waits):
+                risk += 0.5 * share[stops[k]].sum()
+                share = np.where(stops[k], 0.0, share)
+                mean += wait * (ratio[k] @ share)
+                share = share @ moves
+            low, high = (float(np.log(price)), high) if risk > self.delta else (low, float(np.log(price)))
+        return np.asarray(mean * pace / self.least)
+
+    @classmethod
+    def of(cls, delta: float, span: float = 50.0, distances: int = 25) -> Optimum:
+        """Distances up to ``span`` times as large as the least, evenly spread on a logarithmic scale."""
+        return cls(delta, np.exp(np.linspace(0.0, np.log(span), distances)))
+
+    def averages(self, rounds: int = 1) -> tuple[float, float]:
+        """The least average over the distances, and the least worst case, as far as so many rounds find it."""
+        prior = np.full(len(self.distances), 1.0 / len(self.distances))
+        found = self.over_the_limit(prior)
+        average, worst = float(found.mean()), float(found.max())
+        for _ in range(rounds - 1):
+            # More weight to the distances at which this test takes longest.
+            prior = prior * found**4
+            prior /= prior.sum()
+            found = self.over_the_limit(prior)
+            worst = min(worst, float(found.max()))
+        return average, worst
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=300)
@@ -208,7 +295,13 @@ def main() -> None:
     parser.add_argument("--chart", type=Path, default=Path("docs/images/limit.svg"))
     parser.add_argument("--curve", type=Path, help="draw them by risk, too, such as docs/images/limit-risks.svg")
     parser.add_argument("--alone", type=int, metavar="RUNS", help="only compare with a single bettor, in so many runs")
+    parser.add_argument("--optimum", action="store_true", help="only say what a test could reach that knows no truth")
     arguments = parser.parse_args()
+    if arguments.optimum:
+        for delta in arguments.risks:
+            average, worst = Optimum.of(delta).averages(8)
+            print(f"{delta:>8g}  any test, truth unknown: average {average:.3f}, minimax {worst:.3f}", flush=True)
+        return
     if arguments.alone:
         compare_alone(arguments.risks, arguments.alone)
         return
