@@ -467,10 +467,10 @@ def test_a_plan_agrees_with_what_checks_then_take() -> None:
 @pytest.mark.parametrize(
     ("text", "way"),
     [
-        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5]", "for each value"),
-        ("E[x from 0 to 1 | sex == 'F'] >= 0.8 * E[x from 0 to 1]", "for each value"),
-        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5 | race == 'a']", "for each value"),
-        ("for g in race: P[x < 0.5 | race == g] >= 0.8 * P[x < 0.5]", "for each value"),
+        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5]", "for each possible value"),
+        ("E[x from 0 to 1 | sex == 'F'] >= 0.8 * E[x from 0 to 1]", "for each possible value"),
+        ("P[x < 0.5 | sex == 'F'] >= 0.8 * P[x < 0.5 | race == 'a']", "for each possible value"),
+        ("for g in race: P[x < 0.5 | race == g] >= 0.8 * P[x < 0.5]", "for each possible value"),
         ("P[x < 0.5 | sex == 'F'] + P[x < 0.5 | race == 'a'] >= 1.5 * P[x < 0.5]", "3 random folds"),
     ],
 )

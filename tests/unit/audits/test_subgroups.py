@@ -175,7 +175,7 @@ def test_people_may_be_narrowed_by_a_condition():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"attributes": ["sez"]}, UsageError, "expected attributes among the columns, but 'sez' is none"),
+        ({"attributes": ["sez"]}, UsageError, "expected attributes among the columns, but 'sez' is not a column"),
         ({"attributes": []}, UsageError, "expected one attribute or several"),
         ({"depth": 0}, UsageError, "expected depth"),
         ({"fdr": 1.0}, UsageError, "expected fdr"),
