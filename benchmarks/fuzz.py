@@ -209,10 +209,9 @@ def _service(made: tuple[dict[str, Any], str], folder: Path) -> Use:  # noqa: AR
     described, answer = made
     model = HttpModel("http://localhost/score", retries=0, features=["age"], **described)
     content = answer.encode("utf-8", "replace")
-    model._sender._client = httpx.Client(
+    model._sender._clients[os.getpid()] = httpx.Client(
         transport=httpx.MockTransport(lambda _: httpx.Response(200, content=iter([content])))
     )
-    model._sender._process = os.getpid()
     wanted = described.get("prediction") is not None
     ask(
         model,
