@@ -20,15 +20,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr
 from scipy.stats import t
 
 import isonomia as iso
 from benchmarks import safety_models
+from benchmarks.limit import PAIRS, Optimum, Pair, by_bets, mean_draws
 from benchmarks.principal import DELTAS, TABLE_4, stopping_times
 from benchmarks.safety_peers import by_hypothesis, where_costly
 from isonomia.audits.measure.limits import MEDIAN, IntervalMethod
 from isonomia.audits.measure.ordered import HeldScores
 from isonomia.engine.loop import Schedule
+from isonomia.evidence.bets import EProcess, begin, step
 from isonomia.evidence.binomial import lower_limit, planned_lower_limit
 from isonomia.evidence.confidence_sequences import mean_ends
 from isonomia.evidence.deadline import DeadlineDraws, DeadlineTest, batch_sizes
@@ -39,7 +42,7 @@ from isonomia.evidence.looks import LookPlan
 from isonomia.evidence.median_shares import share_above_limit
 from isonomia.evidence.one_look import RateFraction, lower_end
 from isonomia.evidence.planning import limit
-from isonomia.evidence.protocol import Tallies, grid_for
+from isonomia.evidence.protocol import Grid, Tallies, grid_for
 from isonomia.evidence.strata.worlds import TableShape, definition_effects
 from isonomia.spec.parser import parse_formula
 from isonomia.spec.tree import Comparison, leaves_of
@@ -399,6 +402,70 @@ def planted_defect(tables: int, _boundary: int) -> Iterator[Line]:
         yield Line(what, f"{found['ours']:,.0f}", "3,025", theirs, "", f"at most {aim}")
 
 
+def over_the_limit(tables: int, boundary: int) -> Iterator[Line]:
+    """Mean samples over the least that any test takes which knows the truth, for the 43 pairs of ``benchmarks.limit``.
+
+    The limit is what any test could reach that does not know it, on average over a 50-fold range of distances.
+    """
+    for delta, before, best, aim in (
+        (0.05, "1.70", "1.65", "1.63, no pair above 1.9"),
+        (1e-3, "1.30", "1.26", "1.26, no pair above 1.4"),
+        (1e-10, "1.13", "1.11", "1.12, no pair above 1.2"),
+    ):
+        pairs = [Pair.of(*rates) for rates in PAIRS]
+        found = [
+            mean_draws(by_bets, pair, delta, 5 * tables, number)[0] / pair.limit(delta)
+            for number, pair in enumerate(pairs)
+        ]
+        average, _ = Optimum.of(delta).averages()
+        what = f"samples over the limit of a known truth, 43 pairs, risk {delta:g}: mean, worst"
+        said = f"{np.exp(np.mean(np.log(found))):.2f}, {max(found):.2f}"
+        yield Line(what, said, before, best, f"{average:.2f}", f"at most {aim}")
+    for threshold, truth, before, best, aim in (
+        (0.8, 0.9, "107", "86", "at most 95"),
+        (0.95, 0.99, "193", "173", "at most 150"),
+        (0.5, 0.55, "984", "", "no more than before"),
+    ):
+        samples = [_answers_until_decided(threshold, truth, seed) for seed in range(5 * tables)]
+        what = f"answers until a rate of {truth:g} is said to be at least {threshold:g}"
+        least = limit(DELTA, float(rel_entr([truth, 1 - truth], [threshold, 1 - threshold]).sum()))
+        yield Line(what, f"{np.mean(samples):.0f}", before, best, f"{least:.0f}, truth known", aim)
+    if boundary:
+        yield from _on_the_boundary(boundary)
+
+
+def _answers_until_decided(threshold: float, truth: float, seed: int) -> int:
+    right = (np.random.default_rng([1, seed]).random(40 * 529) < truth).astype(int)
+    answers = iso.Sample({"correct": right}, order="file")
+    return iso.check(f"P[correct] >= {threshold}", population=answers, delta=DELTA, seed=1).samples
+
+
+def _on_the_boundary(runs: int) -> Iterator[Line]:
+    """How often the truth is ever refuted, looking after each batch, and with a threshold a fifth lower."""
+    settings: tuple[tuple[str, Sequence[float], Sequence[float], Sequence[float]], ...] = (
+        ("a rate of 0.5", (1.0,), (0.5,), (1.0,)),
+        ("a rate of 0.98", (1.0,), (0.98,), (1.0,)),
+        ("a rate of 0.003", (-1.0,), (0.003,), (1.0,)),
+        ("a ratio of 0.24 and 0.3", (1.0, -0.8), (0.24, 0.3), (0.5, 0.5)),
+        ("a ratio of 0.784 and 0.98, a rare group", (1.0, -0.8), (0.784, 0.98), (0.05, 0.95)),
+        ("a ratio of 0.008 and 0.01", (-1.0, 0.8), (0.008, 0.01), (0.5, 0.5)),
+    )
+    for what, signs, rates, shares in settings:
+        prior = Grid(((0.0, 1.0),)).prior()
+        bound = float(np.dot(signs, rates))
+        process = EProcess.of([[np.asarray([0.0, a]) for a in signs]], [bound], [prior] * len(signs))
+        state, rng, total = begin(process, runs), np.random.default_rng(11), 0
+        while total < 20_000:
+            size = max(2, total // 50)
+            total += size
+            drawn = rng.multinomial(size, shares, size=runs)
+            yes = rng.binomial(drawn, rates)
+            state = step(process, state, np.stack([drawn - yes, yes], axis=-1).astype(float))
+        errors, lower = (100 * float(np.mean(state.peak >= part * log(1 / DELTA))) for part in (1.0, 0.8))
+        said = f"{errors:.1f} in a hundred of {runs:,}; {lower:.1f} where four fifths of the log wealth are enough"
+        yield Line(f"bets refute the truth at any look: {what}", said, aim=f"at most {100 * DELTA:g}")
+
+
 MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {
     "group-against-everyone": group_against_everyone,
     "one-mean": one_mean,
@@ -410,6 +477,7 @@ MEASUREMENTS: dict[str, Callable[[int, int], Iterator[Line]]] = {
     "product": product,
     "principal": principal,
     "planted-defect": planted_defect,
+    "over-the-limit": over_the_limit,
 }
 
 

@@ -15,7 +15,7 @@ import pytest
 from simulation import MANY, REPETITIONS, Floats, assert_calibrated, error_rate, most_errors, yes_no_process
 
 from isonomia.engine.loop import CAUTION, Schedule
-from isonomia.evidence.bets import JOIN_AFTER, JOIN_NONE, DividedWealth, EProcess, Wealth, begin, step
+from isonomia.evidence.bets import DividedWealth, EProcess, Wealth, begin, step
 
 SCHEDULE = Schedule()
 STEPS = 90
@@ -104,17 +104,13 @@ def test_a_threshold_a_fifth_too_low_exceeds_the_risk_in_a_long_run():
     assert np.sum(either >= 0.8 * np.log(1.0 / delta)) > most_errors(MANY, 2.0 * delta)
 
 
-def test_sizes_that_wait_for_the_late_bettors_keep_the_risk():
-    # One draw less than lets them join, then single draws until all their money has joined, then long batches while the
-    # wealth is low and short ones while it is high.
+def test_sizes_that_are_long_while_the_wealth_is_low_keep_the_risk():
     rng, repetitions = np.random.default_rng(903), 4_000
     state, total = begin(ONE[0], repetitions), np.zeros(repetitions)
-    for batch in range(140):
-        sizes = np.where(state.log_wealth < JOIN_NONE, np.ceil(0.3 * total), np.ceil(0.02 * total))
-        sizes = np.where((total >= JOIN_AFTER - 1) & (state.joined < 1.0) & (batch < 40), 1.0, sizes)
-        sizes = np.where(total < 1, JOIN_AFTER - 1.0, np.minimum(sizes, 2_000.0))
+    for _ in range(140):
+        sizes = np.where(state.log_wealth < 0.5, np.ceil(0.3 * total), np.ceil(0.02 * total))
+        sizes = np.where(total < 1, 127.0, np.clip(sizes, 1.0, 2_000.0))
         state, total = step(ONE[0], state, coins(rng, sizes)), total + sizes
-    assert (state.joined == 1.0).mean() > 0.9
     assert_calibrated(state.peak, [0.2, 0.05])
 
 
@@ -139,7 +135,6 @@ def peeking(process: EProcess, repetitions: int) -> Floats:
             np.where(better, short.peak, whole.peak),
             np.where(better[:, None, None], short.tally, whole.tally),
             np.where(better[:, None], short.bettors, whole.bettors),
-            np.where(better, short.joined, whole.joined),
         )
         total = state.tally.sum(axis=(1, 2))
     return state.peak

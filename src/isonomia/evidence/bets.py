@@ -3,8 +3,7 @@
 The algorithm is ``begin`` and ``step``. The wealth is divided among several bettors. One stakes what would have done
 best on the estimate. The others are steady: each assumes that the truth lies a fixed distance outside one half-space,
 in standard deviations of a draw, and stakes what would be best in that case. They lose little while the estimate is
-still noise, and one of them is near the truth. Bettors at short distances join late, when a quick decision has become
-unlikely, so that they cost a quick decision nothing. The wealth is the total over all bettors: on every batch it is an
+still noise, and one of them is near the truth. The wealth is the total over all bettors: on every batch it is an
 average of bets, so it is an e-process. All arrays have a leading axis of *repetitions*: independent copies of the same
 e-process, one for an ordinary check, thousands for a simulation or for an audit of many people.
 """
@@ -23,11 +22,11 @@ from isonomia.evidence.stakes import (
     TOLERANCE,
     best_gain,
     best_stakes,
+    boundary_gains,
+    one_boundary_gain,
     one_channel_gain,
     one_yes_no_gain,
-    steady_gains_of_one,
     steady_stakes,
-    steady_yes_no_gains,
 )
 
 Floats = NDArray[np.float64]
@@ -37,28 +36,27 @@ MAX_HALF_SPACES = 24
 and all half-spaces share the steady bettors' money equally; with more there is no steady bettor. The work of a bet
 grows with the cube of the number, and a projection rarely lies on more. Changes power and cost only."""
 
-DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
-"""How far outside the half-space each steady bettor assumes the truth to lie. A truth at half or twice a distance is
-found nearly as soon. Any stakes fixed before the draws are valid, so the distances change power and cost only."""
+DISTANCES: Floats = 0.0035 * 2.0 ** np.arange(10.0)
+"""How far outside the half-space each steady bettor on rates assumes the truth to lie: evenly spread on a logarithmic
+scale, since nobody knows beforehand whether a truth is near or far. A truth at half or twice a distance is found nearly
+as soon; what is nearer is left to the bettor who follows the estimate. Any stakes fixed before the draws are valid, so
+the distances change power and cost only."""
 
-SHARES = np.asarray([0.008, 0.008, 0.014, 0.04, 0.065, 0.098, 0.097, 0.08, 0.0035])
-"""What the steady bettors on one half-space start with. The rest goes to the bettor who follows the estimate and does
-best where a check is over at once. Validity needs only that all shares add up to 1; they change how many draws a
-verdict takes. They were chosen together with the numbers below and ``protocol.PRIOR``, so that no pair of rates in
-``benchmarks/limit.py`` takes 1% more draws than with the estimate alone, and most take fewer."""
+SHARES = np.asarray([0.012, 0.03, 0.08, 0.15, 0.14, 0.13, 0.12, 0.09, 0.09, 0.09])
+"""What these bettors start with; the bettor who follows the estimate has the rest. Validity needs only that all shares
+add up to 1; they change how many draws a verdict takes. They are nearly equal, with less at both ends, where the truths
+of ``benchmarks/limit.py`` are rare: so its 43 pairs of rates take few draws on average, and no pair takes many."""
 
-LATE = DISTANCES < 0.1
-"""Which bettors join late if there is a single half-space: those at distances that a quick check has too few draws to
-tell from 0. Until then the others bet with their money. With several half-spaces it takes longer to learn which one to
-bet on, so all bet from the start. Changes power only, as do the next numbers."""
+SHARES_OF_ONE = np.asarray([0.004, 0.006, 0.012, 0.03, 0.11, 0.12, 0.21, 0.24, 0.08, 0.15])
+"""The same where there is one rate, which is seldom as near to its threshold as two rates are to each other."""
 
-JOIN_AFTER = 128
-"""How many draws there must be before the late bettors join."""
+CELL_DISTANCES = np.asarray([0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32])
+CELL_SHARES = np.asarray([0.008, 0.008, 0.014, 0.04, 0.065, 0.098, 0.097, 0.08, 0.0035])
+"""The same where a channel has more than two cells: numbers, and groups that overlap."""
 
-JOIN_ALL, JOIN_NONE = 0.0, 0.6
-"""From then on their money joins as soon as the log wealth is low, since a high one promises a quick decision: all of
-it at ``JOIN_ALL`` or below, none at ``JOIN_NONE`` or above, and a part in between. A sudden change would make the
-wealth jump from one threshold to the next, and leave holes in an interval."""
+STEADY_TOGETHER = 0.5
+"""What the steady bettors on several half-spaces have together. Each of them bets on one half-space, so the other half
+is for the one who goes by the estimate, and bets on all. Changes power only."""
 
 ONE_BY_ONE, PLAIN = 24, 10
 """Plain numbers are quicker than short arrays: up to ``ONE_BY_ONE`` rows for the bettor who follows the estimate, and
@@ -168,19 +166,15 @@ class DividedWealth(Wealth):
     Attributes
     ----------
     bettors
-        The log wealth of each bettor as if each had started with 1: shape ``(repetitions, bettors)``. Of a late bettor
-        it is the money that has joined; the early bettors bet with the rest.
-    joined
-        The part of the late bettors' money that has joined, in each repetition.
+        The log wealth of each bettor as if each had started with 1: shape ``(repetitions, bettors)``.
     """
 
     bettors: Floats
-    joined: Floats
 
     @property
     def parts(self) -> tuple[Floats, ...]:
         """Its arrays, in the order in which it is made from them."""
-        return self.log_wealth, self.peak, self.tally, self.bettors, self.joined
+        return self.log_wealth, self.peak, self.tally, self.bettors
 
     def rows(self, which: NDArray[np.bool_] | NDArray[np.intp] | slice) -> DividedWealth:
         """Some of the repetitions."""
@@ -194,13 +188,9 @@ class DividedWealth(Wealth):
 
 def begin(process: EProcess, repetitions: int = 1) -> DividedWealth:
     """Start with a wealth of 1 and nothing seen."""
-    half_spaces = process.bounds.shape[-1]
-    bettors = 1 + (half_spaces * len(DISTANCES) if half_spaces <= MAX_HALF_SPACES else 0)
     nothing = np.zeros(repetitions)
     tally = np.zeros((repetitions, *process.prior.shape[-2:]))
-    wealths = np.zeros((repetitions, bettors))
-    wealths[:, _Division.among(bettors).late] = -np.inf
-    return DividedWealth(nothing, nothing, tally, wealths, nothing)
+    return DividedWealth(nothing, nothing, tally, np.zeros((repetitions, len(shares_of(process.payoffs.shape)))))
 
 
 def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWealth:
@@ -232,34 +222,9 @@ def step(process: EProcess, state: DividedWealth, counts: Floats) -> DividedWeal
     estimate = state.tally + process.prior
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     has_draws = np.asarray(state.tally.any(axis=-1))
-    division = _Division.among(state.bettors.shape[-1])
-    bettors, joined = _join(state, division) if len(division.late) else (state.bettors, state.joined)
-    bettors = bettors + gains(payoffs, bounds, estimate, has_draws, counts)
-    log_wealth = division.total(bettors, joined)
-    return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors, joined)
-
-
-def _join(state: DividedWealth, division: _Division) -> tuple[Floats, Floats]:
-    """Let the late bettors join as far as they should: all bettors, and the part that has joined."""
-    if (state.joined == 1.0).all() or (drawn := state.tally.sum(axis=(-2, -1))).max() < JOIN_AFTER - 0.5:
-        return state.bettors, state.joined
-    alone = division.alone(state.bettors)
-    joined = np.maximum(state.joined, _joining(alone, drawn))
-    starts = (alone + _log(joined - state.joined))[:, None]
-    bettors = state.bettors.copy()
-    bettors[:, division.late] = np.logaddexp(bettors[:, division.late], starts)
-    return bettors, joined
-
-
-def _joining(alone: Floats, drawn: Floats) -> Floats:
-    """The part of the late bettors' money that should have joined, by what the early bettors have."""
-    part = np.clip((JOIN_NONE - alone) / (JOIN_NONE - JOIN_ALL), 0.0, 1.0)
-    return np.where(drawn > JOIN_AFTER - 0.5, part, 0.0)  # counts on a grid add up to whole numbers but for rounding
-
-
-def _log(values: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(values))
+    bettors = state.bettors + gains(payoffs, bounds, estimate, has_draws, counts)
+    log_wealth = pooled(bettors, shares_of(payoffs.shape))
+    return DividedWealth(log_wealth, np.maximum(state.peak, log_wealth), state.tally + counts, bettors)
 
 
 def paths(process: EProcess, counts: Floats) -> Floats:
@@ -290,36 +255,7 @@ def paths(process: EProcess, counts: Floats) -> Floats:
     estimate = estimate / estimate.sum(axis=-1, keepdims=True)
     has_draws = np.asarray(before.any(axis=-1))
     gained = gains(payoffs, bounds, estimate, has_draws, counts.reshape(before.shape)).reshape(batches, repetitions, -1)
-    return pooled_paths(np.cumsum(gained, axis=0), before.sum(axis=(-2, -1)).reshape(batches, repetitions))
-
-
-def pooled_paths(bettors: Floats, drawn: Floats) -> Floats:
-    """The log wealth of all bettors together after every batch, including the bettors who join late.
-
-    Parameters
-    ----------
-    bettors
-        The log wealth of each bettor after each batch as if all had bet from the start: shape ``(batches, repetitions,
-        bettors)``.
-    drawn
-        The number of draws before each batch: shape ``(batches, repetitions)``.
-    """
-    division = _Division.among(bettors.shape[-1])
-    joined = np.zeros(bettors.shape[:-1])
-    if len(division.late) and len(bettors):
-        before = _shifted(bettors)
-        alone = division.alone(before)
-        joined = np.maximum.accumulate(_joining(alone, drawn), axis=0)
-        # Every part that joins starts with what the early bettors have then, and grows from there.
-        starts = (alone + _log(joined - _shifted(joined)))[..., None] - before[..., division.late]
-        bettors = bettors.copy()
-        bettors[..., division.late] += np.logaddexp.accumulate(starts, axis=0)
-    return division.total(bettors, joined)
-
-
-def _shifted(paths: Floats) -> Floats:
-    """The values before each batch: 0 before the first."""
-    return np.concatenate([np.zeros_like(paths[:1]), paths[:-1]])
+    return pooled(np.cumsum(gained, axis=0), shares_of(process.payoffs.shape))
 
 
 def pooled(bettors: Floats, shares: Floats) -> Floats:
@@ -329,49 +265,19 @@ def pooled(bettors: Floats, shares: Floats) -> Floats:
     return np.asarray(highest + np.log1p(np.expm1(bettors - highest[..., None]) @ shares))
 
 
-@dataclass(frozen=True)
-class _Division:
-    """How the wealth is divided: the steady bettors on each half-space, then the one who follows the estimate.
+def shares_of(shape: tuple[int, ...]) -> Floats:
+    """What the steady bettors on each half-space start with, and then the one who follows the estimate."""
+    return _shares(*shape[-3:])
 
-    Attributes
-    ----------
-    shares
-        What each bettor starts with.
-    early, late
-        The indices of the bettors who bet from the start, and of those who join late.
-    early_shares
-        The shares of the early bettors until the others join.
-    """
 
-    shares: Floats
-    early: NDArray[np.intp]
-    late: NDArray[np.intp]
-    early_shares: Floats
-
-    def alone(self, bettors: Floats) -> Floats:
-        """The log wealth of the early bettors, had they all the money."""
-        return pooled(bettors[..., self.early], self.early_shares)
-
-    def total(self, bettors: Floats, joined: Floats) -> Floats:
-        """The log wealth of all bettors together, where a part of the late bettors' money has joined."""
-        if not len(self.late) or (joined == 1.0).all():
-            return pooled(bettors, self.shares)
-        if not joined.any():
-            return self.alone(bettors)
-        alone, late, shares = self.alone(bettors), bettors[..., self.late], self.shares[self.late]
-        highest = np.maximum(alone, late.max(axis=-1))
-        early = (1.0 - joined * shares.sum()) * np.exp(alone - highest)
-        return np.asarray(highest + np.log(early + np.exp(late - highest[..., None]) @ shares))
-
-    @staticmethod
-    @cache
-    def among(bettors: int) -> _Division:
-        """The division among this many bettors."""
-        half_spaces = bettors // len(DISTANCES)
-        shares = np.append(np.tile(SHARES / max(half_spaces, 1), half_spaces), 1.0)
-        shares[-1] -= shares[:-1].sum()
-        late = np.append(np.tile(LATE & (half_spaces == 1), half_spaces), False)
-        return _Division(shares, np.flatnonzero(~late), np.flatnonzero(late), shares[~late] / shares[~late].sum())
+@cache
+def _shares(half_spaces: int, channels: int, cells: int) -> Floats:
+    steady = CELL_SHARES if cells > 2 else SHARES if channels > 1 else SHARES_OF_ONE
+    if half_spaces > 1:
+        steady = np.tile(steady * (STEADY_TOGETHER / steady.sum() / half_spaces), half_spaces)
+    if half_spaces > MAX_HALF_SPACES:
+        steady = np.zeros(0)
+    return np.append(steady, 1.0 - steady.sum())
 
 
 def gains(
@@ -389,7 +295,8 @@ def gains(
     few = payoffs.shape[-1] == 2 and len(payoffs) <= PLAIN and int(np.count_nonzero(payoffs)) <= PLAIN
     if few and steady and not payoffs[..., 0].any():
         return _plain_gains(payoffs, bounds, estimate, weights, counts, tolerance)
-    gained = np.zeros((len(payoffs), steady * len(DISTANCES) + 1))
+    distances = DISTANCES if payoffs.shape[-1] == 2 else CELL_DISTANCES
+    gained = np.zeros((len(payoffs), steady * len(distances) + 1))
     gained[:, -1] = estimate_gains(payoffs, bounds, estimate, weights, counts, tolerance)
     if steady == 1:
         gained[:, :-1] = steady_gains(payoffs, bounds[:, 0], estimate, weights, counts)
@@ -404,21 +311,21 @@ def _plain_gains(
     payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, tolerance: float
 ) -> Floats:
     """The same for a few rows of yes/no leaves, in plain numbers."""
-    distances, gained, hard = DISTANCES.tolist(), [], []
+    gained, hard = np.zeros((len(payoffs), payoffs.shape[1] * len(DISTANCES) + 1)), []
     arrays = payoffs[..., 1], bounds, estimate, weights, counts
     for index, (ys, limits, shares, parts, draws) in enumerate(zip(*(a.tolist() for a in arrays), strict=True)):
-        row: list[float] = []
-        for y, bound in zip(ys, limits, strict=True):
-            row += steady_gains_of_one(y, bound, shares, parts, draws, distances)
+        for j, (y, bound) in enumerate(zip(ys, limits, strict=True)):
+            there = slice(j * len(DISTANCES), (j + 1) * len(DISTANCES))
+            gained[index, there] = one_boundary_gain(y, bound, shares, parts, draws, DISTANCES)
         gain = best_gain(ys, limits, shares, parts, draws, tolerance)
-        gained.append([*row, 0.0 if gain is None else gain])
         if gain is None:
             hard.append(index)
-    result = np.asarray(gained)
+        else:
+            gained[index, -1] = gain
     if hard:
         part = payoffs[hard], bounds[hard], estimate[hard], weights[hard], counts[hard]
-        result[hard, -1] = estimate_gains(*part, tolerance)
-    return result
+        gained[hard, -1] = estimate_gains(*part, tolerance)
+    return gained
 
 
 def _yes_no(payoffs: Floats) -> bool:
@@ -532,12 +439,13 @@ def _most_telling(payoffs: Floats, bounds: Floats, estimate: Floats) -> tuple[Fl
 def steady_gains(payoffs: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats) -> Floats:
     """What the steady bettors gain, in the sense of :func:`log_factor`: shape ``(rows, distances)``.
 
-    Their stakes do not depend on the bound. So ``bounds`` may have a second axis, for half-spaces that differ only in
-    their bound; then the shape is ``(rows, bounds, distances)``.
+    With more than two cells in a channel their stakes do not depend on the bound, and ``bounds`` may have a second
+    axis, for half-spaces that differ only in their bound; then the shape is ``(rows, bounds, distances)``.
     """
-    if _yes_no(payoffs):
-        return steady_yes_no_gains(payoffs[:, 0, :, 1], bounds, estimate, weights, counts, DISTANCES)
-    amounts, least, factors = steady_stakes(payoffs, estimate, weights, DISTANCES)
+    if payoffs.shape[-1] == 2:
+        no, yes = np.moveaxis(payoffs[:, 0], -1, 0)
+        return boundary_gains(yes - no, bounds - no.sum(axis=-1), estimate, weights, counts, DISTANCES)
+    amounts, least, factors = steady_stakes(payoffs, estimate, weights, CELL_DISTANCES)
     numbers = counts.sum(axis=-1)
     won = np.einsum("rjgc,rgc->rj", np.log(factors), counts) + np.einsum("rjg,rg->rj", 1.0 - least, numbers)
     total, lowest = numbers.sum(axis=-1), payoffs[:, 0].min(axis=-1).sum(axis=-1)

@@ -26,7 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isonomia.evidence.bet_evidence import PolytopeTest, polytope_test
-from isonomia.evidence.bets import EProcess, estimate_gains, gains, pooled_paths, remaining, steady_gains, weights_of
+from isonomia.evidence.bets import (
+    EProcess,
+    estimate_gains,
+    gains,
+    pooled,
+    remaining,
+    shares_of,
+    steady_gains,
+    weights_of,
+)
 from isonomia.evidence.hypotheses import hypothesis_of
 from isonomia.evidence.normal_form import Polynomial, as_fraction, bounds_of, is_linear, scaled
 from isonomia.evidence.protocol import Channel, Grid, Tallies, channels_for
@@ -418,16 +427,16 @@ class _Batches:
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(self.counts), 0))
 
     def _paths(self, payoffs: Floats, bounds: Floats) -> Floats:
-        if payoffs.shape[1] == 1 and not np.ptp(payoffs, axis=0).any():
+        if payoffs.shape[1] == 1 and payoffs.shape[-1] > 2 and not np.ptp(payoffs, axis=0).any():
             return self._alike(payoffs[:1], bounds)
         shape = len(self.counts), len(payoffs)
         batch, process = (index.ravel() for index in np.indices(shape))
         left, bound = remaining(payoffs[process], bounds[process], self.sizes, self.before[batch])
         gained = gains(left, bound, self._estimate[batch], self._seen[batch], self.counts[batch], TOLERANCE)
-        return pooled_paths(np.cumsum(gained.reshape(*shape, -1), axis=0), self._drawn)
+        return pooled(np.cumsum(gained.reshape(*shape, -1), axis=0), shares_of(payoffs.shape))
 
     def _alike(self, payoffs: Floats, bounds: Floats) -> Floats:
-        """The same for half-spaces that differ only in their bounds, as those of a rate: most work is done only once.
+        """The same for half-spaces that differ only in their bounds, as those of a mean: most work is done only once.
 
         What a steady bettor gains is linear in the bound, and so is its sum over batches.
         """
@@ -446,7 +455,7 @@ class _Batches:
             TOLERANCE,
         )
         summed = np.cumsum(by_estimate.reshape(batches, processes, 1), axis=0)
-        return pooled_paths(np.concatenate([steady, summed], axis=2), self._drawn)
+        return pooled(np.concatenate([steady, summed], axis=2), shares_of(payoffs.shape))
 
     def _steady_lines(self, payoffs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Payoffs and bound in terms of the people left; the steady bettors' log wealth at bound 0, and its slope."""
@@ -469,11 +478,6 @@ class _Batches:
     def _estimate(self) -> Floats:
         estimate = self.before + self.prior
         return np.asarray(estimate / estimate.sum(axis=-1, keepdims=True))
-
-    @cached_property
-    def _drawn(self) -> Floats:
-        """How many draws there were before each batch: shape ``(batches, 1)``."""
-        return np.asarray(self.before.sum(axis=(-2, -1)))[:, None]
 
     @cached_property
     def _seen(self) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from isonomia.evidence.bets import DISTANCES, SHARES, pooled
+from isonomia.evidence.bets import CELL_DISTANCES, CELL_SHARES, pooled
 
 Floats = NDArray[np.float64]
 
@@ -174,7 +174,7 @@ def begin_slices(process: SlicedEProcess) -> SlicedWealth:
     polytopes = len(process.others) if process.others.ndim == 3 else 1
     half_spaces = process.slopes.shape[-1]
     ends = np.tile(np.stack([edges[:-1], edges[1:]], axis=-1), (polytopes, 1))
-    bettors = np.zeros((len(ends), 2, half_spaces * len(DISTANCES) + 1))
+    bettors = np.zeros((len(ends), 2, half_spaces * len(CELL_DISTANCES) + 1))
     number = np.repeat(np.arange(polytopes), FIRST_SLICES)
     stakes = np.zeros((len(ends), half_spaces, 2))
     return SlicedWealth(number, ends, bettors, stakes, np.zeros(len(ends)), np.zeros(len(process.prior)))
@@ -196,8 +196,8 @@ def step_slices(process: SlicedEProcess, state: SlicedWealth, counts: Floats) ->
 
 def _throughout(bettors: Floats) -> Floats:
     """The log wealth of all bettors together, each at the end where it has less."""
-    half_spaces = bettors.shape[-1] // len(DISTANCES)
-    shares = np.append(np.tile(SHARES / half_spaces, half_spaces), 1.0 - SHARES.sum())
+    half_spaces = bettors.shape[-1] // len(CELL_DISTANCES)
+    shares = np.append(np.tile(CELL_SHARES / half_spaces, half_spaces), 1.0 - CELL_SHARES.sum())
     return pooled(bettors.min(axis=-2), shares)
 
 
@@ -232,7 +232,7 @@ def bet_on_slices(process: SlicedEProcess, state: SlicedWealth, tally: Floats, c
     mean, square = np.einsum("rjc,rc->rj", middle, estimate), np.einsum("rjc,rjc,rc->rj", middle, middle, estimate)
     spread = np.sqrt(np.maximum(square - mean * mean, _TINY))
     max_stake = np.where(informed, MOST / np.maximum(-payoffs.min(axis=(2, 3)), _TINY), 0.0)
-    steady = np.minimum(DISTANCES / spread[..., None], max_stake[..., None])
+    steady = np.minimum(CELL_DISTANCES / spread[..., None], max_stake[..., None])
     logs = np.log(1.0 + steady[:, :, None, :, None] * payoffs[:, :, :, None, hit])
     gained = np.einsum("rjedc,rc->rejd", logs, drawn).reshape(len(state.ends), 2, -1)
 

@@ -42,6 +42,13 @@ nat up to some 1e9 draws, with and without replacement."""
 MIN_SHARE = 1e-100
 """Smaller shares of a yes/no estimate are raised to this, so that no factor is 0. Changes power only."""
 
+EDGE = 1e-12
+"""Rates on the boundary of a half-space are kept so far from 0 and 1, so that no factor is 0. Changes power only."""
+
+BOUNDARY_ROUNDS = 3
+"""Rounds of the search for rates on the boundary: after three they are near the projection. Any rates on the boundary
+are as valid, so it changes power and cost only."""
+
 TINY = 1e-300
 """Keeps a divisor away from 0 where every payoff is 0 and nothing can be won. It changes no verdict."""
 
@@ -229,31 +236,53 @@ def steady_stakes(
     return mu, least, least[..., None] + above
 
 
-def steady_yes_no_gains(
+def boundary_gains(
     y: Floats, bounds: Floats, estimate: Floats, weights: Floats, counts: Floats, distances: Floats
 ) -> Floats:
-    """What the steady stakes gain on a batch of yes/no leaves, in as few steps as possible: most of a check's work.
+    """What steady stakes on one half-space over yes/no leaves gain on a batch: shape ``(repetitions, distances)``.
 
-    ``y`` is what a yes adds, of shape ``(repetitions, channels)``; ``bounds`` has an axis of repetitions, and perhaps
-    one of bounds; the result has an additional axis of distances.
+    The factors are ``1 + mu (x - p) y / w`` with ``p`` on the half-space's boundary, near the estimate. Their mean is 1
+    under ``p``, whatever the stake, and nothing else is estimated: of one rate, the boundary is the bound itself.
+
+    Parameters
+    ----------
+    y, bounds
+        What a yes adds, of shape ``(repetitions, channels)``, and the right-hand side.
+    estimate, weights, counts
+        As for :func:`best_stakes`.
+    distances
+        How far outside the truth is taken to be, in standard deviations of a draw.
     """
-    idle, allowed = weights <= 0.0, np.ones(len(y), dtype=bool)
-    if idle.any():
-        allowed, weights = ~(idle & (y != 0.0)).any(axis=-1), np.where(idle, 1.0, weights)
-    scaled, shares = y / weights, np.maximum(estimate, MIN_SHARE)
-    spread = np.einsum("rg,rg,rg,rg->r", scaled, y, shares[..., 0], shares[..., 1])
-    unit = np.where(allowed & (spread > 0.0), 1.0 / np.sqrt(np.where(spread > 0.0, spread, 1.0)), 0.0)
-    max_stake = MAX_SPREAD / np.maximum(np.abs(scaled).max(axis=-1), TINY)
-    mu = np.minimum(unit[:, None] * distances, max_stake[:, None])
-    no, yes = _yes_no_pair(mu[:, :, None] * scaled[:, None], shares[:, None, :, 0], shares[:, None, :, 1])
-    missed, hit = counts[..., 0], counts[..., 1]
-    drawn = missed + hit
-    total = np.einsum("rg->r", drawn)
-    won = np.einsum("rdg,rg->rd", np.log(no), missed) + np.einsum("rdg,rg->rd", np.log(yes), hit)
-    won += total[:, None] - np.einsum("rdg,rg->rd", no, drawn)
-    if bounds.ndim == 1:
-        return np.asarray(won - mu * (total * bounds)[:, None])
-    return np.asarray(won[:, None] - mu[:, None] * (total[:, None] * bounds)[:, :, None])
+    idle = weights <= 0.0
+    allowed, weights = ~(idle & (y != 0.0)).any(axis=-1), np.where(idle, 1.0, weights)
+    p = _on_the_boundary(y, bounds, estimate[..., 1], weights)
+    scaled = y / weights
+    miss, hit = -scaled * p, scaled * (1.0 - p)
+    spread = np.sqrt(np.einsum("rg,rg->r", miss, -y * (1.0 - p)))
+    deepest = np.maximum(-np.minimum(miss, hit).min(axis=-1), 0.0)
+    largest = np.abs(scaled).max(axis=-1)
+    mu = distances / np.maximum(spread[:, None] + distances * deepest[:, None], TINY)
+    most = np.where(allowed & (largest > 0.0), MAX_SPREAD / np.maximum(largest, TINY), 0.0)
+    mu = np.minimum(mu, most[:, None])
+    won = np.einsum("rdg,rg->rd", np.log(1.0 + mu[:, :, None] * miss[:, None]), counts[..., 0])
+    won += np.einsum("rdg,rg->rd", np.log(1.0 + mu[:, :, None] * hit[:, None]), counts[..., 1])
+    over = np.einsum("rgc->r", counts) * (bounds - np.einsum("rg,rg->r", y, p))
+    return np.asarray(won - mu * over[:, None])
+
+
+def _on_the_boundary(y: Floats, bounds: Floats, h: Floats, weights: Floats) -> Floats:
+    """Rates near ``h`` whose sum of ``y p`` is the bound; near its projection, which has ``h - p = m p (1 - p) y / w``.
+
+    Each round spreads the excess over the channels in proportion to ``y^2 p (1 - p) / w``, as the projection does.
+    """
+    needed = y != 0.0
+    divisor, p = np.where(needed, y, 1.0), np.clip(h, EDGE, 1.0 - EDGE)
+    excess = np.einsum("rg,rg->r", y, h) - bounds
+    for _ in range(1 if y.shape[-1] == 1 else BOUNDARY_ROUNDS):
+        part = y * y * p * (1.0 - p) / weights
+        total = np.maximum(np.einsum("rg->r", part), TINY)
+        p = np.clip(h - excess[:, None] * part / (divisor * total[:, None]), EDGE, 1.0 - EDGE)
+    return p
 
 
 def _least_factors(above: Floats, estimate: Floats) -> Floats:
@@ -461,47 +490,40 @@ def _dot(first: list[float], second: list[float]) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
 
-def steady_gains_of_one(
+def one_boundary_gain(
     y: list[float],
     bound: float,
     estimate: list[list[float]],
     weights: list[float],
     counts: list[list[float]],
-    distances: list[float],
-) -> list[float]:
-    """What the steady bettors on one half-space gain on a batch, one value per distance.
-
-    Their stakes are those of ``steady_stakes``: best where the truth lies that distance outside the half-space, in
-    standard deviations of one draw.
-    """
-    channels, spread, largest, total = [], 0.0, TINY, 0.0
-    for add, (miss, h), weight, (missed, hit) in zip(y, estimate, weights, counts, strict=True):
-        total += missed + hit
-        if not add:
-            continue
-        if weight <= 0.0:
-            return [0.0] * len(distances)
-        miss, h, scaled = max(miss, MIN_SHARE), max(h, MIN_SHARE), add / weight
-        spread += add * scaled * miss * h
-        largest = max(largest, abs(scaled))
-        channels.append((scaled, miss, h, 4.0 * (miss if add > 0.0 else h), missed, hit))
-    if spread <= 0.0:
-        return [0.0] * len(distances)
-    unit, most, gains = 1.0 / sqrt(spread), MAX_SPREAD / largest, []
-    for distance in distances:
-        mu = min(unit * distance, most)
-        gain = -mu * total * bound
-        for scaled, miss, h, share, missed, hit in channels:
-            m = mu * scaled
-            size = abs(m)
-            if size <= 1.0:
-                root = sqrt((1.0 - size) * (1.0 - size) + share * size)
-                no, yes = 0.5 * (1.0 - m + root), 0.5 * (1.0 + m + root)
-            else:
-                no, yes = _two_factors(m, miss, h)
-            gain += missed * log(no) + hit * log(yes) + (missed + hit) * (1.0 - no)
-        gains.append(gain)
-    return gains
+    distances: Floats,
+) -> Floats | float:
+    """What :func:`boundary_gains` computes, for one repetition: 0 where nothing is staked."""
+    needed = [g for g in range(len(y)) if y[g]]
+    if not needed or any(weights[g] <= 0.0 for g in needed):
+        return 0.0
+    h = [estimate[g][1] for g in needed]
+    a = [y[g] for g in needed]
+    parts, excess = [weights[g] for g in needed], _dot(a, h) - bound
+    p = [min(max(rate, EDGE), 1.0 - EDGE) for rate in h]
+    for _ in range(1 if len(y) == 1 else BOUNDARY_ROUNDS):
+        shares = [add * add * rate * (1.0 - rate) / part for add, rate, part in zip(a, p, parts, strict=True)]
+        each = excess / max(sum(shares), TINY)
+        p = [
+            min(max(rate - each * share / add, EDGE), 1.0 - EDGE) for rate, share, add in zip(h, shares, a, strict=True)
+        ]
+    spread, deepest, largest, pays, drawn = 0.0, 0.0, 0.0, [], []
+    for g, add, rate, part in zip(needed, a, p, parts, strict=True):
+        scaled = add / part
+        miss, hit = -scaled * rate, scaled * (1.0 - rate)
+        spread -= miss * add * (1.0 - rate)
+        deepest, largest = max(deepest, -miss, -hit), max(largest, abs(scaled))
+        pays += [miss, hit]
+        drawn += counts[g]
+    mu = np.minimum(distances / (sqrt(spread) + distances * deepest), MAX_SPREAD / largest)
+    won = np.log(1.0 + np.multiply.outer(mu, pays)) @ drawn
+    over = bound - _dot(a, p)
+    return won - mu * (sum(map(sum, counts)) * over) if over else won
 
 
 def _two_factors(m: float, miss: float, h: float) -> tuple[float, float]:

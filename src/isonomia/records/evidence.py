@@ -25,7 +25,7 @@ from isonomia.records.verdict import Verdict
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
-FORMAT, VERSION = "isonomia evidence", 3
+FORMAT, VERSION = "isonomia evidence", 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,8 +186,7 @@ def test_a_trillion_draws_of_one_and_the_same_number_refute_what_is_false_and_no
         state = begin(process)
         for draws in (10, 1_000, 1e6, 1e9, 1e11, 1e12, 1e12):
             state = step(process, state, draws * np.eye(len(y))[None, None, node])
-        waiting = np.append(bets.LATE, False) & (state.joined == 0.0)
-        assert (np.isfinite(state.bettors) | (waiting & np.isneginf(state.bettors))).all()
+        assert np.isfinite(state.bettors).all()
         assert state.peak[0] > 1e4 if beyond < 0 else state.peak[0] < 0.5
         assert beyond < 0 or (state.bettors[:, :-1] < 1e-3).all()
 
@@ -478,7 +477,7 @@ def test_a_number_seen_at_one_end_only_is_as_far_from_a_mean_as_a_rate_would_be(
     assert divergence(nodes, high, np.asarray([mean])) == pytest.approx([-20.0 * np.log(mean)], abs=1e-5)
 
 
-@pytest.mark.parametrize(("half_spaces", "bettors"), [(1, 10), (24, 217), (30, 1)])
+@pytest.mark.parametrize(("half_spaces", "bettors"), [(1, 11), (24, 241), (30, 1)])
 def test_every_half_space_of_a_polytope_has_its_bettors_unless_there_are_many(half_spaces, bettors):
     process = rates(*[[1.0]] * half_spaces, bounds=[0.3] * half_spaces)
     state = begin(process)
@@ -488,66 +487,98 @@ def test_every_half_space_of_a_polytope_has_its_bettors_unless_there_are_many(ha
     assert state.log_wealth[0] > 0
 
 
-# ---------------------------------------------------------------------------- bettors who join late
-
-
-def _after(process, *batches):
-    state = begin(process)
-    for batch in batches:
-        state = step(process, state, counts(batch))
-    return state
-
-
-def test_bettors_at_short_distances_join_after_some_draws_that_won_little():
-    process = rates([1.0], bounds=[0.5])
-    waiting = _after(process, [33, 33], [33, 33])
-    assert waiting.joined.tolist() == [0.0]
-    assert np.isneginf(waiting.bettors[0]).tolist() == [*bets.LATE.tolist(), False]
-    joined = step(process, waiting, counts([30, 36]))
-    assert joined.joined.tolist() == [1.0]
-    assert np.isfinite(joined.bettors).all()
-
-
-def test_they_do_not_join_while_the_others_win_and_a_part_does_while_they_win_little():
-    process = rates([1.0], bounds=[0.5])
-    winning = _after(process, [20, 46], [20, 46], [20, 46])
-    assert winning.log_wealth[0] > bets.JOIN_NONE
-    assert winning.joined.tolist() == [0.0]
-    between = _after(process, [18, 22], [41, 49])
-    assert bets.JOIN_ALL < between.log_wealth[0] < bets.JOIN_NONE
-    part = step(process, between, counts([1, 1])).joined[0]
-    assert part == pytest.approx((bets.JOIN_NONE - between.log_wealth[0]) / (bets.JOIN_NONE - bets.JOIN_ALL))
-    assert step(process, step(process, between, counts([50, 50])), counts([1, 1])).joined[0] > part
-
-
-def test_on_several_half_spaces_all_bet_from_the_start():
-    state = _after(rates([1.0], [-1.0], bounds=[0.5, -0.4]), [3, 7], [3, 7])
-    assert len(set(state.bettors[0].tolist())) > len(bets.DISTANCES)
+# ---------------------------------------------------------------------------- steady bettors on the boundary
 
 
 @pytest.mark.parametrize("seen", [[10, 10], [64, 64], [600, 600], [40, 90]])
-def test_the_expected_factor_of_a_batch_is_at_most_one_before_and_after_they_join(seen):
+def test_the_expected_factor_of_a_batch_about_one_rate_is_at_most_one(seen):
     process = rates([1.0], bounds=[0.5])
-    before = _after(process, [5, 6], seen)
+    state = begin(process)
+    for batch in ([5, 6], seen):
+        state = step(process, state, counts(batch))
     for n in (1, 3, 40):
         yes = np.arange(n + 1.0)
-        after = [step(process, before, counts([n - k, k])).log_wealth[0] for k in yes]
-        assert binom.pmf(yes, n, 0.5) @ np.exp(np.asarray(after) - before.log_wealth[0]) <= 1.0 + 1e-12
+        after = [step(process, state, counts([n - k, k])).log_wealth[0] for k in yes]
+        assert binom.pmf(yes, n, 0.5) @ np.exp(np.asarray(after) - state.log_wealth[0]) <= 1.0 + 1e-12
 
 
-def test_wealths_found_all_at_once_know_who_has_joined():
+@pytest.mark.parametrize("seed", range(6))
+def test_the_expected_factor_of_each_steady_bettor_is_one_on_its_boundary_and_never_more_in_the_half_space(seed):
+    rng = np.random.default_rng(seed)
+    y, estimate, draws = rng.normal(size=3), rng.beta(0.5, 0.5, size=3), np.asarray([2, 3, 4])
+    bound = float(y @ rng.uniform(size=3))
+    shares, weights = np.stack([1.0 - estimate, estimate], axis=-1)[None], draws[None] / 9.0
+    p = stakes._on_the_boundary(y[None], np.asarray([bound]), estimate[None], weights)[0]
+    inside = rng.uniform(size=(200, 3))
+    inside = inside[inside @ y <= bound]
+    for rates_, tight in ((p, abs(y @ p - bound) < 1e-9), *((q, False) for q in inside[:3])):
+        mean = np.zeros(len(bets.DISTANCES))
+        for yes in np.ndindex(3, 4, 5):
+            drawn = np.stack([draws - yes, yes], axis=-1)[None].astype(float)
+            gain = stakes.boundary_gains(y[None], np.asarray([bound]), shares, weights, drawn, bets.DISTANCES)[0]
+            mean += np.prod(binom.pmf(yes, draws, rates_)) * np.exp(gain)
+        assert (mean <= 1.0 + 1e-9).all()
+        assert not tight or mean == pytest.approx(1.0)
+
+
+def test_steady_bettors_on_one_rate_are_a_mixture_of_likelihood_ratios():
+    """From the second batch on: before a group is seen nothing is staked on it."""
+    rng, bound = np.random.default_rng(5), 0.8
+    process, total = rates([1.0], bounds=[bound]), np.zeros(2)
+    state, first = begin(process), np.asarray([1.0, 3.0])
+    state = step(process, state, counts(first))
+    for n in (1, 7, 40, 300):
+        yes = rng.binomial(n, 0.85)
+        batch = np.asarray([n - yes, yes])
+        state, total = step(process, state, counts(batch)), total + batch
+    d = bets.DISTANCES
+    other = bound + bound * (1.0 - bound) * d / (np.sqrt(bound * (1.0 - bound)) + d * bound)
+    expected = total[1] * np.log(other / bound) + total[0] * np.log((1.0 - other) / (1.0 - bound))
+    assert state.bettors[0, :-1] == pytest.approx(expected)
+
+
+def test_rates_on_the_boundary_are_near_the_projection_and_lie_on_it():
+    rng, away, beside = np.random.default_rng(6), [], []
+    for _ in range(200):
+        y, h, w = rng.normal(size=2), rng.uniform(0.02, 0.98, size=2), rng.dirichlet([3.0, 3.0])
+        bound = float(y @ np.clip(h + rng.normal(scale=0.1, size=2), 0.01, 0.99))
+        p = stakes._on_the_boundary(y[None], np.asarray([bound]), h[None], w[None])[0]
+        beside.append(abs(y @ p - bound))
+        sign = 1.0 if y @ h > bound else -1.0
+        payoffs = np.zeros((1, 1, 2, 2))
+        payoffs[0, 0, :, 1] = sign * y
+        found = best_stakes(payoffs, np.asarray([[sign * bound]]), np.stack([1 - h, h], axis=-1)[None], w[None])
+        projected = h / found.factors[0, :, 1]
+        away.append(np.abs(p - projected).max())
+    assert np.quantile(away, 0.9) < 0.002
+    assert max(away) < 0.1
+    # Beside the boundary only where a rate had to be kept away from 0 or 1; the correction makes up for it.
+    assert np.quantile(beside, 0.95) < 1e-9
+    assert max(beside) < 0.02
+
+
+@pytest.mark.parametrize("y", [[1.0], [-1.0], [1.0, -0.8], [0.0, 1.0], [0.3, -1.0, 0.5], [0.0, 0.0]])
+@pytest.mark.parametrize("bound", [-2.0, 0.0, 0.1, 1.0, 2.0])
+def test_steady_stakes_in_plain_numbers_and_in_arrays_gain_the_same(y, bound):
+    rng, channels = np.random.default_rng(7), len(y)
+    for share in ([0.5] * channels, [1.0, *[0.0] * (channels - 1)]):
+        h, drawn = rng.beta(0.5, 0.5, size=channels), rng.integers(0, 40, size=(channels, 2)).astype(float)
+        shares = np.stack([1.0 - h, h], axis=-1)
+        several = stakes.boundary_gains(
+            np.asarray([y]), np.asarray([bound]), shares[None], np.asarray([share]), drawn[None], bets.DISTANCES
+        )[0]
+        one = stakes.one_boundary_gain(y, bound, shares.tolist(), share, drawn.tolist(), bets.DISTANCES)
+        assert several == pytest.approx(np.broadcast_to(one, several.shape), rel=1e-9, abs=1e-9)
+
+
+def test_wealths_found_all_at_once_are_those_found_batch_by_batch_on_any_side_of_the_truth():
     rng = np.random.default_rng(5)
     processes = [rates([1.0], bounds=[bound]) for bound in (0.3, 0.42, 0.44, 0.45, 0.46, 0.5, 0.6)]
     yes = rng.binomial(40, 0.5, size=(12, len(processes), 1)).astype(float)
     drawn = np.stack([40.0 - yes, yes], axis=-1)
     found = paths(EProcess.stacked(processes), drawn)
-    ever = []
     for k, process in enumerate(processes):
         state = begin(process)
         for batch in range(12):
             state = step(process, state, drawn[batch, [k]])
             assert found[batch, k] == pytest.approx(state.log_wealth[0], abs=1e-7)
-        ever.append(float(state.joined[0]))
-    assert ever[0] == 0.0
-    assert 1.0 in ever
-    assert any(0.0 < part < 1.0 for part in ever)

@@ -363,7 +363,7 @@ def test_what_no_stream_comes_to_is_told(content: dict[str, Any], change: Callab
     ("change", "told"),
     [
         (lambda text: text[: len(text) // 2], "expected JSON"),
-        (lambda text: text.replace('"version": 3', '"version": 7'), "version 7"),
+        (lambda text: text.replace('"version": 4', '"version": 7'), "version 7"),
         (lambda text: text.replace('"isonomia evidence"', '"a letter"'), "expected an evidence file"),
         (lambda text: text.replace('"samples": 600', '"samples": 6e2', 1), "600.0"),
         (lambda text: text.replace('"pending": 0', '"pending": "0"'), "pending"),
