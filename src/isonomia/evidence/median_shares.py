@@ -127,8 +127,12 @@ def _sides(batches: Floats, low: NDArray[np.intp], high: NDArray[np.intp], rever
 def _refuted(sides: Floats, done: Floats, first: int, shares: Floats, need: float) -> NDArray[np.bool_]:
     """Which shares are refuted, together with all smaller ones, wherever the median lies."""
     seen, logs, n = np.cumsum(sides, axis=1), np.zeros((sides.shape[2], len(shares))), done[-1]
+    left = np.arange(len(logs))  # medians for which a share is open still; stakes are 0 for all others
     for b in range(first, sides.shape[1]):
-        before, drawn = seen[:, b - 1, :, None], sides[:, b, :, None]
+        left = left[(logs[left] < need + ROUNDING).any(axis=1)]
+        if not len(left):
+            break
+        before, drawn = seen[:, b - 1, left, None], sides[:, b, left, None]
         rates = (before + 0.5) / (done[b - 1] + 3.0)
         # The balance at which the side on which people lie is uncorrelated with the bet.
         above = rates[0] / (size := rates[:3].sum(axis=0))
@@ -136,8 +140,9 @@ def _refuted(sides: Floats, done: Floats, first: int, shares: Floats, need: floa
         values = (1.0 - shares - 0.5 * k, -shares - 0.5 * k, -shares + 0.5 * k, -0.5 * k, -0.5 * k, 0.5 * k)
         mean, square = (sum(rate * value**power for rate, value in zip(rates, values, strict=True)) for power in (1, 2))
         spread = np.sqrt(np.maximum(square - mean**2, 1e-12) * (n - done[b - 1]))
-        open_still = logs < need + ROUNDING
-        stake = open_still * np.minimum(hazard(logs - need - AIM) / spread, CAP / (shares + 0.5 * k))
+        reached = logs[left]
+        open_still = reached < need + ROUNDING
+        stake = open_still * np.minimum(hazard(reached - need - AIM) / spread, CAP / (shares + 0.5 * k))
         away = 2.0 * (before[0] + before[3] - before[2] - before[5]) / (done[b - 1] + n / APART)
         side = open_still * np.clip(0.5 * away, -MOST_APART, MOST_APART) - 0.5 * k * stake
         # A score in the range of the median may lie above it, below it, or be the median.
@@ -145,5 +150,6 @@ def _refuted(sides: Floats, done: Floats, first: int, shares: Floats, need: floa
         bets = stake - own + side, -own - worst, -own - side, side, -worst, -side
         for count, bet in zip(drawn, bets, strict=True):
             if count.any():
-                logs += count * np.log1p(bet)
+                reached += count * np.log1p(bet)
+        logs[left] = reached
     return np.asarray((logs >= need + ROUNDING).all(axis=0))
