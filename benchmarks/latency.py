@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import heapq
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event, RLock
 from types import SimpleNamespace
@@ -136,7 +137,8 @@ def task(world: World, run: int) -> tuple[Answers, Answers]:
             await stop.complete_sample(question, 1, {"match": SimpleNamespace(score=score)})
         await stop.complete_task()
 
-    asyncio.run(whole())
+    with ThreadPoolExecutor(1) as thread:  # a loop of its own, whatever runs in this thread
+        thread.submit(lambda: asyncio.run(whole())).result()
     return np.asarray(stop.used), right[came]
 
 

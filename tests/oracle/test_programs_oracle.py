@@ -179,7 +179,7 @@ def F():
     verdict = iso.check(f"P[target | minority] >= {rate - 0.004}", **options)
     assert verdict.answer == "holds"
     assert verdict.samples * 1_000 <= verdict.leaves[0].n / (0.5 * here + 0.5 * there)
-    assert any("kept in proportion" in line for line in verdict.remarks)
+    assert any("accepted in proportion" in line for line in verdict.remarks)
     assert iso.check(f"P[target | minority] >= {rate + 0.003}", **options).answer == "violated"
 
 

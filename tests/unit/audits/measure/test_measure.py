@@ -351,7 +351,7 @@ def test_references_are_named_by_value_or_as_text() -> None:
         ({"decision": "coded"}, "values 1 and 2: say which of them is the favourable one"),
         ({"decision": "d", "outcome": "income"}, "the positive one, positive='<=50K' or positive='>50K'"),
         ({"decision": "d", "outcome": "number"}, "and no yes or no: say which of them is the positive one"),
-        ({"decision": "d", "favourable": "approve"}, "number with the values 0 and 1, but got favourable='approve'"),
+        ({"decision": "d", "favourable": "approve"}, "values 0 and 1, but got favourable='approve'"),
         ({"decision": "D"}, "no column 'D'; its columns are 'sex'"),
         ({}, "expected decision= or score="),
         ({"decision": "d", "by": "many"}, "more than 1,000 different values"),
