@@ -12,10 +12,12 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
+from time import time
 from types import ModuleType
 from typing import Any, cast
 
@@ -293,6 +295,10 @@ _TESTS: tuple[tuple[Kind, Callable[[Path, bytes], bool]], ...] = (
 )
 
 
+_SECONDS_APART = 2.0
+"""Texts that changed so recently may change again within the second that Python compares."""
+
+
 def load(spec: str, features: Sequence[str] | None = None) -> Model:
     """Import a model. The current folder is searched first.
 
@@ -331,12 +337,29 @@ def names_object(text: str) -> bool:
     return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def _drop_fresh_bytecode() -> None:
+    """Remove the compiled form of modules in the current folder whose text has just changed.
+
+    Python takes a compiled module for current where the second and the size of the text are the same: a model edited
+    again within that second would answer as before, although its record says that it has changed.
+    """
+    here = Path.cwd()
+    for module in list(sys.modules.values()):
+        file, compiled = getattr(module, "__file__", None), getattr(module, "__cached__", None)
+        if file and compiled and Path(file).is_relative_to(here):
+            with suppress(OSError):
+                if time() - Path(file).stat().st_mtime < _SECONDS_APART:
+                    Path(compiled).unlink()
+
+
 def _imported(name: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return import_module(name)
+        module = import_module(name)
+        _drop_fresh_bytecode()
+        return module
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             local = [file.stem for file in Path.cwd().glob("*.py")]

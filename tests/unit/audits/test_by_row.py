@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.paired_runs import MemoryJournal
 
 import isonomia as iso
 from isonomia.audits.check import new_check, run_check
 from isonomia.audits.paired_runs import RecordedCheck, paired
 from isonomia.engine.parameters import NullObserver
 from isonomia.errors import RecordError
-from isonomia.records.journal import Entry
 
 RNG = np.random.default_rng(3)
 ROWS = 300
@@ -27,17 +27,6 @@ TABLE = {
     "old_score": RNG.random(ROWS),
     "new_score": RNG.random(ROWS),
 }
-
-
-@dataclass(slots=True)
-class MemoryJournal:
-    entries: dict[str, Entry] = field(default_factory=dict)
-
-    def recall(self, key: str) -> Entry | None:
-        return self.entries.get(key)
-
-    def keep(self, key: str, make: Callable[[], Entry]) -> None:
-        self.entries[key] = make()
 
 
 class Stored:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -65,3 +68,16 @@ def test_a_wrong_name_is_refused_with_what_to_do(spec, message):
 def test_a_module_that_raises_is_named_with_its_error(module):
     with pytest.raises(ModelError, match=f"'{module}' raised .*Error while it was imported"):
         load(f"{module}:model")
+
+
+def test_a_module_that_is_edited_within_the_second_answers_as_it_is_now(tmp_path):
+    program = "import isonomia.models.loader as m; print(m.load_object('scoring:LIMIT'))"
+    fresh = time.time() + 60  # fresh on a slow machine, too
+    for limit in (5, 8):
+        (tmp_path / "scoring.py").write_text(f"LIMIT = {limit}\n")
+        os.utime(tmp_path / "scoring.py", (fresh, fresh))
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        )  # fmt: skip
+        assert done.stdout.strip() == str(limit)
